@@ -1,0 +1,16 @@
+import { limits } from "../limits.ts";
+
+/** Upper bound of the input's tokens, from its size alone: no token is shorter than a byte. */
+export function inputBound(bodyBytes: number, itemCount: number, toolCount: number): number {
+  return (
+    bodyBytes +
+    limits.inputBoundPerItem * itemCount +
+    limits.inputBoundPerTool * toolCount +
+    limits.inputBoundPerRequest
+  );
+}
+
+/** A quick guess at the input's tokens, for what may be wrong by a factor: it cuts an allowance, it refuses nothing. */
+export function inputTokensEstimate(bodyBytes: number): number {
+  return Math.ceil(bodyBytes / limits.bytesPerTokenEstimate);
+}

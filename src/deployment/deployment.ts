@@ -1,0 +1,62 @@
+import type { Conversation, GenerationOptions } from "../conversation/conversation.ts";
+import type { EngineFinish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
+import type { Failure } from "../failure.ts";
+
+/** Exactly one of these ends a generation. `usage`: as the deployment reported it, unchecked; null: it did not. */
+export type Ending =
+  | { readonly type: "finished"; readonly finish: EngineFinish; readonly usage: Usage | null }
+  | { readonly type: "failed"; readonly failure: Failure }
+  | { readonly type: "cancelled" };
+
+/** Called synchronously, never before `start` has returned; `events` once per upstream read. */
+export interface GenerationSink {
+  /** The deployment said yes: status and opening frames may go out. */
+  accepted(): void;
+  /** `usage`: running usage where the engine gives it. */
+  events(batch: readonly GenerationEvent[], usage: Usage | null): void;
+  /** Once, last. Every part that was begun has been ended when `ending` is "finished". */
+  end(ending: Ending): void;
+}
+
+/** A generation under way. After `cancel`, `end` comes with "cancelled" unless it came already. */
+export interface RunningGeneration {
+  pause(): void;
+  resume(): void;
+  cancel(): void;
+}
+
+/** What is sent to the deployment, but for the output limit, which is spliced in at the start. */
+export interface Prompt {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Plain data from which any thread can prepare prompts for one deployment. */
+export type PromptRecipe = { readonly kind: string } & Readonly<Record<string, unknown>>;
+
+/** What is known of a deployment. */
+export interface DeploymentDescription {
+  /** Whether a generation would be tried now. */
+  readonly ready: boolean;
+  /** The deployment's own name of its model; never shown to callers. */
+  readonly model: string;
+  readonly contextTokens: number | null;
+  readonly takesTools: boolean;
+}
+
+/** Where tokens come from. */
+export interface Deployment extends AsyncDisposable {
+  /** Changes when the deployment's model becomes known; read it for every request. */
+  recipe(): PromptRecipe;
+  /** Pure, no I/O. Throws a Failure for what this deployment cannot take. */
+  prepare(conversation: Conversation, options: GenerationOptions): Prompt;
+  /**
+   * Resolves when a generation may be tried (at once when ready); rejects with a Failure (`overloaded`, with retry
+   * advice) when that does not come soon. Called before anything is reserved.
+   */
+  whenReady(signal: AbortSignal): Promise<void>;
+  /** Never throws: what goes wrong comes as `end`. */
+  start(prompt: Prompt, outputTokensMax: number, sink: GenerationSink): RunningGeneration;
+  describe(): DeploymentDescription;
+  /** Asks the deployment whether it is there; rejects with a Failure. For /readyz and doctor. */
+  check(signal: AbortSignal): Promise<void>;
+}

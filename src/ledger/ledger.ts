@@ -1,0 +1,135 @@
+import type { Prices } from "../admission/price.ts";
+import type { Usage } from "../conversation/generation-event.ts";
+
+/** Credit in integers of 1e-9 credit. */
+export type CreditNanos = bigint;
+/** Public id of an account: `acct_` and letters and digits. */
+export type AccountId = `acct_${string}`;
+/** Public id of a key: `key_` and letters and digits. */
+export type KeyId = `key_${string}`;
+/** Id of a request, the same in headers, logs, ledger and error bodies. */
+export type RequestId = `req_${string}`;
+
+/** Who calls, after `authorize`. */
+export interface Caller {
+  readonly accountId: AccountId;
+  readonly keyId: KeyId;
+  /** The rate ticket taken for this request; null when the request does not count. */
+  readonly ticket: string | null;
+  readonly rate: RateState;
+}
+
+/** The key's window: how many requests fit, how many are left, when all of them have left the window. */
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds from now until the window is empty again. */
+  readonly resetMs: number;
+}
+
+/** What `admit` decides on. Prices and limits are the store's own settings. */
+export interface AdmitOrder {
+  readonly requestId: RequestId;
+  readonly caller: Caller;
+  /** Tokens: the conservative bound of admission/input-bound.ts. */
+  readonly inputBound: number;
+  /** Tokens that the client asked for, not yet capped; null: nothing. */
+  readonly outputTokensRequested: number | null;
+  /** Tokens that fit beside the input in the deployment's context, at least 1; null: not known. */
+  readonly outputTokensFitting: number | null;
+  /** For the receipt. */
+  readonly format: string;
+  readonly streamed: boolean;
+}
+
+/** A reservation made. */
+export interface Admission {
+  /** Output tokens reserved; exactly this number is sent to the deployment. */
+  readonly allowance: number;
+  readonly reservedNanos: CreditNanos;
+  readonly prices: Prices;
+}
+
+/** How a generation ended, for the receipt. */
+export type SettlementOutcome =
+  | "completed"
+  | "cancelled" // the client left after output began
+  | "cancelled-before-output"
+  | "refused" // by the deployment, before it generated
+  | "failed"
+  | "lease-lost";
+
+/** What resolves a reservation. The charge is made from `usage` and the reservation's prices, never above it. */
+export interface Settlement {
+  readonly requestId: RequestId;
+  readonly accountId: AccountId;
+  readonly outcome: SettlementOutcome;
+  /** What to charge for; null: nothing. */
+  readonly usage: Usage | null;
+  /** Milliseconds from admission to the first output and to the end, for the receipt. */
+  readonly firstOutputMs: number | null;
+  readonly totalMs: number;
+}
+
+/** How a reservation was resolved. `applied` is false when it had been resolved before. */
+export interface Settled {
+  readonly chargedNanos: CreditNanos;
+  readonly applied: boolean;
+}
+
+/** The hot half of the ledger: what a request touches. All promises reject with a Failure. */
+export interface Ledger extends AsyncDisposable {
+  /** Before the body is read: key, account, rate. Failures: authentication, account_disabled, rate_limited, overloaded. */
+  authorize(presentedKey: string, countsForRate: boolean): Promise<Caller>;
+  /**
+   * One transaction: key and account again, concurrency, allowance, reservation with a lease. Idempotent by request id.
+   * Failures: those of authorize, too_many_concurrent (the rate ticket is given back), insufficient_credit.
+   */
+  admit(order: AdmitOrder): Promise<Admission>;
+  /** The reservations that are still ours, with their leases prolonged; the others must be cancelled. */
+  renew(requestIds: readonly RequestId[]): Promise<ReadonlySet<RequestId>>;
+  /** Idempotent; charges 0 after expiry. Retried inside until it is committed or the ledger is closed. */
+  settle(settlement: Settlement): Promise<Settled>;
+  /** Gives back what dead processes held; returns how many reservations. */
+  expire(): Promise<number>;
+  /** Whether the store answers; rejects with a Failure. */
+  check(): Promise<void>;
+}
+
+/** Accounts as operators see them. Amounts in nanos. */
+export interface Account {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly balanceNanos: CreditNanos;
+  readonly heldNanos: CreditNanos;
+  readonly status: "active" | "disabled";
+  readonly createdAtMs: number;
+}
+
+/** A key without its secret. */
+export interface KeyRecord {
+  readonly id: KeyId;
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
+}
+
+/** The operator's half of the ledger. All promises reject with an OperatorError for what the operator got wrong. */
+export interface LedgerAdministration {
+  createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
+  listAccounts(): Promise<readonly Account[]>;
+  showAccount(id: string): Promise<Account>;
+  /** Positive adds, negative takes back, never below what is held. */
+  creditAccount(id: string, amountNanos: CreditNanos, note: string | null): Promise<Account>;
+  setAccountStatus(id: string, status: Account["status"]): Promise<Account>;
+  /** `secret` is the whole key, shown once; only its hash is stored. */
+  createKey(
+    accountId: string,
+    name: string,
+  ): Promise<{ readonly record: KeyRecord; readonly secret: string }>;
+  listKeys(accountId: string): Promise<readonly KeyRecord[]>;
+  revokeKey(id: string): Promise<KeyRecord>;
+  /** The keys that seal reasoning, oldest first, the current one last; made at the first call. */
+  sealKeys(): Promise<readonly { readonly id: string; readonly secret: Uint8Array }[]>;
+}

@@ -1,0 +1,59 @@
+/** What is known of one HTTP request when it has ended. Never a prompt, an answer or a secret. */
+export interface RequestFacts {
+  readonly requestId: string;
+  readonly method: string;
+  /** The route's pattern, such as `/v1/models/:id`; "" for no route. */
+  readonly route: string;
+  readonly status: number;
+  /** A code of failure.ts, also when it came after the status; null: it went well. */
+  readonly failureCode: string | null;
+  readonly accountId: string | null;
+  readonly keyId: string | null;
+  readonly totalMs: number;
+  readonly generation: GenerationFacts | null;
+}
+
+/** The generation inside a request. Times in milliseconds since admission. */
+export interface GenerationFacts {
+  readonly format: string;
+  readonly streamed: boolean;
+  readonly outcome: string;
+  readonly allowance: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly chargedNanos: bigint;
+  readonly firstOutputMs: number | null;
+  readonly totalMs: number;
+}
+
+/** One function a business event: it writes the log line and moves the metrics together. */
+export interface Telemetry {
+  requestEnded(facts: RequestFacts): void;
+  /** A failure of ours or of the deployment: the cause is for the log alone. */
+  failed(facts: {
+    readonly requestId: string;
+    readonly code: string;
+    readonly cause: unknown;
+  }): void;
+  /** The deployment refused a request: `words` may quote the prompt and appear at `debug` only. */
+  deploymentRefused(facts: {
+    readonly requestId: string | null;
+    readonly status: number;
+    readonly type: string | null;
+    readonly code: string | null;
+    readonly param: string | null;
+    readonly words: string;
+  }): void;
+  /** A settlement was not committed in time for its terminal frame. */
+  settlementLate(facts: { readonly requestId: string }): void;
+  /** Leases could not be renewed; their generations were cancelled. */
+  leasesLost(facts: { readonly count: number }): void;
+  reservationsExpired(facts: { readonly count: number }): void;
+  ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
+  /** A change of the service's own state, such as "listening", "draining", "model loaded". */
+  lifecycle(
+    event: string,
+    fields: Readonly<Record<string, string | number | boolean | null>>,
+  ): void;
+}
