@@ -16,61 +16,62 @@ export interface FailureKind {
 
 /** Every way in which a request can fail. `docs/errors.md` is compared with this table by a test. */
 export const failureKinds = {
-  invalid_request: kind(400, "invalid_request_error", "invalid_value", "invalid_request_error"),
-  not_offered: kind(400, "invalid_request_error", "unsupported_value", "invalid_request_error"),
+  invalid_request: kind(400, ["invalid_request_error", "invalid_value"], "invalid_request_error"),
+  not_offered: kind(400, ["invalid_request_error", "unsupported_value"], "invalid_request_error"),
   input_too_large: kind(
     400,
-    "invalid_request_error",
-    "context_length_exceeded",
+    ["invalid_request_error", "context_length_exceeded"],
     "invalid_request_error",
   ),
   refused_by_deployment: {
-    ...kind(400, "invalid_request_error", "refused_by_deployment", "invalid_request_error"),
+    ...kind(400, ["invalid_request_error", "refused_by_deployment"], "invalid_request_error"),
     logLevel: "warn",
   },
-  authentication: kind(401, "authentication_error", "invalid_api_key", "authentication_error"),
-  insufficient_credit: kind(402, "insufficient_quota", "insufficient_quota", "billing_error"),
-  account_disabled: kind(403, "permission_error", "account_disabled", "permission_error"),
-  not_found: kind(404, "invalid_request_error", "not_found", "not_found_error"),
+  authentication: kind(401, ["authentication_error", "invalid_api_key"], "authentication_error"),
+  insufficient_credit: kind(402, ["insufficient_quota", "insufficient_quota"], "billing_error"),
+  account_disabled: kind(403, ["permission_error", "account_disabled"], "permission_error"),
+  not_found: kind(404, ["invalid_request_error", "not_found"], "not_found_error"),
   method_not_allowed: kind(
     405,
-    "invalid_request_error",
-    "method_not_allowed",
+    ["invalid_request_error", "method_not_allowed"],
     "invalid_request_error",
   ),
-  upgrade_required: kind(426, "invalid_request_error", "upgrade_required", "invalid_request_error"),
-  request_timeout: kind(408, "invalid_request_error", "request_timeout", "invalid_request_error"),
-  body_too_large: kind(413, "invalid_request_error", "request_too_large", "request_too_large"),
+  upgrade_required: kind(
+    426,
+    ["invalid_request_error", "upgrade_required"],
+    "invalid_request_error",
+  ),
+  request_timeout: kind(408, ["invalid_request_error", "request_timeout"], "invalid_request_error"),
+  body_too_large: kind(413, ["invalid_request_error", "request_too_large"], "request_too_large"),
   unsupported_media_type: kind(
     415,
-    "invalid_request_error",
-    "unsupported_media_type",
+    ["invalid_request_error", "unsupported_media_type"],
     "invalid_request_error",
   ),
   rate_limited: {
-    ...kind(429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error"),
+    ...kind(429, ["rate_limit_error", "rate_limit_exceeded"], "rate_limit_error"),
     retry: true,
   },
   too_many_concurrent: {
-    ...kind(429, "rate_limit_error", "concurrency_limit_exceeded", "rate_limit_error"),
+    ...kind(429, ["rate_limit_error", "concurrency_limit_exceeded"], "rate_limit_error"),
     retry: true,
   },
   internal: {
-    ...kind(500, "server_error", "internal_error", "api_error"),
+    ...kind(500, ["server_error", "internal_error"], "api_error"),
     logLevel: "error",
   },
   deployment_failed: {
-    ...kind(502, "server_error", "deployment_failed", "api_error"),
+    ...kind(502, ["server_error", "deployment_failed"], "api_error"),
     logLevel: "warn",
   },
   overloaded: {
-    ...kind(503, "server_error", "overloaded", "overloaded_error"),
+    ...kind(503, ["server_error", "overloaded"], "overloaded_error"),
     messagesStatus: 529,
     logLevel: "warn",
     retry: true,
   },
   deployment_timeout: {
-    ...kind(504, "server_error", "deployment_timeout", "timeout_error"),
+    ...kind(504, ["server_error", "deployment_timeout"], "timeout_error"),
     logLevel: "warn",
   },
 } as const satisfies Record<string, FailureKind>;
@@ -152,8 +153,7 @@ export function failureFromData(data: FailureData): Failure {
 
 function kind(
   status: number,
-  openaiType: string,
-  openaiCode: string,
+  [openaiType, openaiCode]: readonly [string, string],
   messagesType: string,
 ): FailureKind {
   return { status, openaiType, openaiCode, messagesType, logLevel: "info", retry: false };
