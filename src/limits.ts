@@ -26,6 +26,8 @@ export const limits = {
   outputAllowanceMax: 65_536,
   /** Bytes of input that count as one token in the quick estimate; no tokenizer on the way to an answer. */
   bytesPerTokenEstimate: 4,
+  /** Characters of output that count as one token where an engine neither reports usage nor sends token by token. */
+  charactersPerTokenCount: 4,
   /** [specification] Open reservations of one account. */
   concurrencyPerAccount: 4,
   /** [specification] Requests of one key in any 60 seconds. */
