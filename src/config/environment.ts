@@ -1,0 +1,233 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+
+/** Names and texts, as a process gets them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What values a variable takes; `allowed` says it in words, for documents and for problems. */
+export type VariableKind =
+  | { readonly type: "text"; readonly allowed: string }
+  | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
+  | { readonly type: "credits" }
+  | { readonly type: "choice"; readonly values: readonly string[] };
+
+/** One setting. An empty value counts as none. */
+export interface Variable {
+  readonly kind: VariableKind;
+  /** The text that stands for "not set"; null: `otherwise` says what happens then. */
+  readonly default: string | null;
+  readonly otherwise?: string;
+  readonly meaning: string;
+  /** Its value is never shown. */
+  readonly secret?: true;
+}
+
+const dayMs = 86_400_000;
+
+/** Every setting of the service. `docs/configuration.md` is compared with this table by a test. */
+export const variables = {
+  TRIBUTARY_HOST: {
+    kind: text("a host name or an IP address, without scheme and port"),
+    default: "127.0.0.1",
+    meaning: "where to listen; `0.0.0.0` or `::` for every interface",
+  },
+  TRIBUTARY_PORT: {
+    kind: integer(0, 65_535),
+    default: "8080",
+    meaning: "where to listen; 0 picks a free port and prints it",
+  },
+  TRIBUTARY_DATA_DIR: {
+    kind: text("a path of a folder"),
+    default: "./data",
+    meaning: "folder of the ledger file and of downloaded weights; made when missing",
+  },
+  TRIBUTARY_DATABASE_URL: {
+    kind: text("`sqlite:PATH`"),
+    default: null,
+    otherwise: "`ledger.sqlite` in the data folder",
+    meaning: "where the ledger is kept",
+  },
+  TRIBUTARY_SQLITE_SYNCHRONOUS: {
+    kind: choice("full", "normal"),
+    default: "full",
+    meaning:
+      "`full`: what was admitted or settled survives a power cut; `normal`: it survives a crash of the process only, and commits are cheaper",
+  },
+  TRIBUTARY_DEPLOYMENT_URL: {
+    kind: text("an `http://` or `https://` address, with or without `/v1`"),
+    default: null,
+    otherwise: "the embedded engine",
+    meaning: "base address of an OpenAI-compatible deployment",
+  },
+  TRIBUTARY_DEPLOYMENT_API_KEY: {
+    kind: text("visible ASCII characters"),
+    default: null,
+    otherwise: "no key is sent",
+    meaning: "key for the deployment",
+    secret: true,
+  },
+  TRIBUTARY_DEPLOYMENT_MODEL: {
+    kind: text("a model name"),
+    default: null,
+    otherwise: "the first one that the deployment lists",
+    meaning: "the deployment's name of the model",
+  },
+  TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS: {
+    kind: integer(16, 100_000_000),
+    default: null,
+    otherwise: "asked from the deployment where it tells",
+    meaning: "context length in tokens",
+  },
+  TRIBUTARY_DEPLOYMENT_DIALECT: {
+    kind: choice("auto", "vllm", "sglang", "llama-cpp", "ollama", "generic"),
+    default: "auto",
+    meaning: "which engine the deployment is; `auto` asks it",
+  },
+  TRIBUTARY_DEPLOYMENT_REASONING_FIELD: {
+    kind: choice("reasoning_content", "reasoning"),
+    default: "reasoning_content",
+    meaning: "field in which earlier reasoning is given back to the deployment",
+  },
+  TRIBUTARY_DEPLOYMENT_CONNECT_MS: {
+    kind: integer(1, dayMs),
+    default: "5000",
+    meaning: "how long a connection to the deployment may take",
+  },
+  TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS: {
+    kind: integer(1, dayMs),
+    default: "600000",
+    meaning: "how long the deployment may be silent before its first event",
+  },
+  TRIBUTARY_DEPLOYMENT_SILENCE_MS: {
+    kind: integer(1, dayMs),
+    default: "120000",
+    meaning: "how long the deployment may be silent between two events",
+  },
+  TRIBUTARY_MODEL: {
+    kind: text(
+      "a name of `tributary model list`, a path of a `.gguf`, `hf:owner/repo/file` or a URL",
+    ),
+    default: null,
+    otherwise: "the catalog's default",
+    meaning: "weights of the embedded engine",
+  },
+  TRIBUTARY_INPUT_PRICE: {
+    kind: credits(),
+    default: "1",
+    meaning: "credits for a million input tokens",
+  },
+  TRIBUTARY_OUTPUT_PRICE: {
+    kind: credits(),
+    default: "4",
+    meaning: "credits for a million output tokens",
+  },
+  TRIBUTARY_STARTING_CREDIT: {
+    kind: credits(),
+    default: "10",
+    meaning: "credit of the account that the first start makes",
+  },
+  TRIBUTARY_LEGACY_ALIASES: {
+    kind: text("two different names with a comma between them"),
+    default: "service-llm-legacy,service-llm-compat",
+    meaning: "the two entries of the model list",
+  },
+  TRIBUTARY_KEEPALIVE_MS: {
+    kind: integer(10, 3_600_000),
+    default: "10000",
+    meaning: "silence on a stream before a keepalive",
+  },
+  TRIBUTARY_DRAIN_SECONDS: {
+    kind: integer(0, 86_400),
+    default: "30",
+    meaning: "how long running generations may go on after SIGTERM or Ctrl-C",
+  },
+  TRIBUTARY_LOG_LEVEL: {
+    kind: choice("trace", "debug", "info", "warn", "error", "silent"),
+    default: "info",
+    meaning: "the least severe line that is written; `debug` may quote what a deployment said",
+  },
+  TRIBUTARY_LOG_FORMAT: {
+    kind: choice("auto", "json", "pretty"),
+    default: "auto",
+    meaning: "`auto`: pretty on a terminal, JSON lines otherwise",
+  },
+  TRIBUTARY_CONCURRENCY_PER_ACCOUNT: {
+    kind: integer(1, 1_000_000),
+    default: "4",
+    meaning: "generations of one account at a time",
+  },
+  TRIBUTARY_REQUESTS_PER_MINUTE: {
+    kind: integer(1, 100_000_000),
+    default: "600",
+    meaning: "requests of one key in any 60 seconds",
+  },
+  TRIBUTARY_LEASE_SECONDS: {
+    kind: integer(1, 86_400),
+    default: "60",
+    meaning: "how long a reservation outlives a dead process",
+  },
+  TRIBUTARY_CORS_ORIGINS: {
+    kind: text("origins such as `https://chat.example.org` with commas between them"),
+    default: null,
+    otherwise: "no browser",
+    meaning: "origins that browsers may call from",
+  },
+  TRIBUTARY_GENERATIONS_MAX: {
+    kind: integer(1, 1_000_000),
+    default: "1000",
+    meaning: "running generations of this process; one more is answered `503`",
+  },
+} as const satisfies Record<`TRIBUTARY_${string}`, Variable>;
+
+/** The name of a setting. */
+export type VariableName = keyof typeof variables;
+
+/** A kind in words. */
+export function describeKind(kind: VariableKind): string {
+  switch (kind.type) {
+    case "text":
+      return kind.allowed;
+    case "integer":
+      return `a whole number from ${String(kind.minimum)} to ${String(kind.maximum)}`;
+    case "credits":
+      return "a decimal number of credits, not negative, at most 9 decimals";
+    case "choice":
+      return kind.values.map((value) => `\`${value}\``).join(", ");
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** The process's variables with those of `.env` in the folder beneath them. The only reader of process.env. */
+export function readEnvironment(folder: string): Environment {
+  const file = readOptional(join(folder, ".env"));
+  return { ...(file === null ? {} : parseEnv(file)), ...process.env };
+}
+
+function readOptional(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    // A folder of that name is somebody's virtual environment, not settings.
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code === "ENOENT" || code === "EISDIR") return null;
+    throw error;
+  }
+}
+
+function text(allowed: string): VariableKind {
+  return { type: "text", allowed };
+}
+
+function integer(minimum: number, maximum: number): VariableKind {
+  return { type: "integer", minimum, maximum };
+}
+
+function credits(): VariableKind {
+  return { type: "credits" };
+}
+
+function choice(...values: readonly string[]): VariableKind {
+  return { type: "choice", values };
+}

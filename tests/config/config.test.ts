@@ -1,0 +1,230 @@
+import { describe, expect, it } from "vitest";
+import { type Config, parseConfig } from "../../src/config/config.ts";
+import type { Environment } from "../../src/config/environment.ts";
+import { formatProblem } from "../../src/config/setting-reader.ts";
+
+const folder = "/srv/tributary";
+
+function configOf(environment: Environment): Config {
+  const parsed = parseConfig(environment, folder);
+  if (!parsed.ok) throw new Error(parsed.problems.map(formatProblem).join("\n"));
+  return parsed.config;
+}
+
+function linesOf(environment: Environment): readonly string[] {
+  const parsed = parseConfig(environment, folder);
+  return parsed.ok ? [] : parsed.problems.map(formatProblem);
+}
+
+describe("settings", () => {
+  it("have the documented defaults when nothing is set", () => {
+    expect(parseConfig({}, folder)).toEqual({
+      ok: true,
+      warnings: [],
+      config: {
+        host: "127.0.0.1",
+        port: 8080,
+        dataDir: "/srv/tributary/data",
+        database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },
+        sqliteSynchronous: "full",
+        deployment: null,
+        model: null,
+        contextTokens: null,
+        packageIndexUrl: null,
+        prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n },
+        startingCreditNanos: 10_000_000_000n,
+        legacyAliases: ["service-llm-legacy", "service-llm-compat"],
+        keepaliveMs: 10_000,
+        drainSeconds: 30,
+        logLevel: "info",
+        logFormat: "auto",
+        concurrencyPerAccount: 4,
+        requestsPerMinute: 600,
+        leaseSeconds: 60,
+        corsOrigins: [],
+        generationsMax: 1000,
+      } satisfies Config,
+    });
+  });
+
+  it("take every value that is given", () => {
+    const config = configOf({
+      TRIBUTARY_HOST: "0.0.0.0",
+      TRIBUTARY_PORT: "0",
+      TRIBUTARY_DATA_DIR: "/var/lib/tributary",
+      TRIBUTARY_DATABASE_URL: "sqlite:books/ledger.db",
+      TRIBUTARY_SQLITE_SYNCHRONOUS: "normal",
+      TRIBUTARY_DEPLOYMENT_URL: " http://127.0.0.1:8000/v1/ ",
+      TRIBUTARY_DEPLOYMENT_API_KEY: "sk-abc",
+      TRIBUTARY_DEPLOYMENT_MODEL: "meta/llama",
+      TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS: "131072",
+      TRIBUTARY_DEPLOYMENT_DIALECT: "vLLM",
+      TRIBUTARY_DEPLOYMENT_REASONING_FIELD: "reasoning",
+      TRIBUTARY_DEPLOYMENT_CONNECT_MS: "1",
+      TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS: "2",
+      TRIBUTARY_DEPLOYMENT_SILENCE_MS: "3",
+      TRIBUTARY_INPUT_PRICE: "0.25",
+      TRIBUTARY_OUTPUT_PRICE: "0",
+      TRIBUTARY_STARTING_CREDIT: "0.000000001",
+      TRIBUTARY_LEGACY_ALIASES: "one, two",
+      TRIBUTARY_CORS_ORIGINS: "https://a.example, http://localhost:3000",
+      TRIBUTARY_LOG_LEVEL: "debug",
+      TRIBUTARY_LOG_FORMAT: "json",
+      PIP_INDEX_URL: "http://index.internal/simple",
+    });
+    expect(config).toMatchObject({
+      host: "0.0.0.0",
+      port: 0,
+      dataDir: "/var/lib/tributary",
+      database: { kind: "sqlite", path: "/srv/tributary/books/ledger.db" },
+      sqliteSynchronous: "normal",
+      deployment: {
+        url: "http://127.0.0.1:8000/v1",
+        apiKey: "sk-abc",
+        model: "meta/llama",
+        contextTokens: 131_072,
+        dialect: "vllm",
+        reasoningField: "reasoning",
+        connectMs: 1,
+        firstEventMs: 2,
+        silenceMs: 3,
+      },
+      contextTokens: 131_072,
+      packageIndexUrl: "http://index.internal/simple",
+      prices: { inputNanosPerMillion: 250_000_000n, outputNanosPerMillion: 0n },
+      startingCreditNanos: 1n,
+      legacyAliases: ["one", "two"],
+      corsOrigins: ["https://a.example", "http://localhost:3000"],
+      logLevel: "debug",
+      logFormat: "json",
+    });
+  });
+
+  it("count an empty value as none", () => {
+    const config = configOf({
+      TRIBUTARY_PORT: "",
+      TRIBUTARY_DEPLOYMENT_URL: "  ",
+      TRIBUTARY_MODEL: "",
+    });
+    expect([config.port, config.deployment, config.model]).toEqual([8080, null, null]);
+  });
+
+  it.each([
+    ["sqlite:///var/lib/l.db", "/var/lib/l.db"],
+    ["sqlite:/var/lib/l.db", "/var/lib/l.db"],
+    ["sqlite://l.db", "/srv/tributary/l.db"],
+  ])("read %s as a path", (url, path) => {
+    expect(configOf({ TRIBUTARY_DATABASE_URL: url }).database).toEqual({ kind: "sqlite", path });
+  });
+
+  it.each(["::1", "[::1]", "0.0.0.0", "tributary.internal", "localhost"])(
+    "take %s as a host",
+    (host) => {
+      expect(configOf({ TRIBUTARY_HOST: host }).host).toBe(host.replaceAll(/[[\]]/g, ""));
+    },
+  );
+});
+
+describe("a bad setting", () => {
+  it.each([
+    ["TRIBUTARY_PORT", "65536", "a whole number from 0 to 65535"],
+    ["TRIBUTARY_PORT", "80 80", "a whole number from 0 to 65535"],
+    ["TRIBUTARY_PORT", "1e3", "a whole number"],
+    ["TRIBUTARY_PORT", "-1", "a whole number"],
+    ["TRIBUTARY_HOST", "http://0.0.0.0", "without scheme and port"],
+    ["TRIBUTARY_HOST", "0.0.0.0/24", "without scheme and port"],
+    ["TRIBUTARY_KEEPALIVE_MS", "0", "a whole number from 10"],
+    ["TRIBUTARY_LEASE_SECONDS", "0", "a whole number from 1"],
+    ["TRIBUTARY_LOG_LEVEL", "loud", "trace, debug, info, warn, error, silent"],
+    ["TRIBUTARY_LOG_FORMAT", "xml", "auto, json, pretty"],
+    ["TRIBUTARY_INPUT_PRICE", "-1", "not negative"],
+    ["TRIBUTARY_OUTPUT_PRICE", "1,5", "at most 9 decimals"],
+    ["TRIBUTARY_OUTPUT_PRICE", "0.0000000001", "at most 9 decimals"],
+    ["TRIBUTARY_STARTING_CREDIT", "ten", "a decimal number"],
+    ["TRIBUTARY_LEGACY_ALIASES", "one", "two different names"],
+    ["TRIBUTARY_LEGACY_ALIASES", "one,one", "two different names"],
+    ["TRIBUTARY_LEGACY_ALIASES", "one,two,three", "two different names"],
+    ["TRIBUTARY_CORS_ORIGINS", "https://a.example/", "origins such as"],
+    ["TRIBUTARY_CORS_ORIGINS", "*", "a star is not offered"],
+    ["TRIBUTARY_DATABASE_URL", "ledger.db", "sqlite:PATH"],
+    ["TRIBUTARY_DATABASE_URL", "sqlite:", "sqlite:PATH"],
+    ["TRIBUTARY_DATABASE_URL", "sqlite::memory:", "name a file"],
+    ["TRIBUTARY_DEPLOYMENT_URL", "127.0.0.1:8000", "http://"],
+    ["TRIBUTARY_DEPLOYMENT_URL", "ftp://127.0.0.1", "http://"],
+    ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1/chat/completions", "base address only"],
+    ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1?key=1", "what follows the ?"],
+    ["TRIBUTARY_DEPLOYMENT_DIALECT", "tgi", "auto, vllm, sglang, llama-cpp, ollama, generic"],
+    ["TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS", "128k", "a whole number"],
+    ["TRIBUTARY_SQLITE_SYNCHRONOUS", "off", "full, normal"],
+  ])(
+    "gives one line with the variable, the value and what is allowed: %s=%s",
+    (name, value, allowed) => {
+      const lines = linesOf({ [name]: value });
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toContain(`${name}=${JSON.stringify(value)}: allowed is `);
+      expect(lines[0]).toContain(allowed);
+      expect(lines[0]).toMatch(/; .{12,}$/);
+      expect(lines[0]).not.toContain("\n");
+    },
+  );
+
+  it("does not hide the others", () => {
+    const lines = linesOf({ TRIBUTARY_PORT: "x", TRIBUTARY_LOG_LEVEL: "y", TRIBUTARY_HOST: "a b" });
+    expect(lines.map((line) => line.split("=")[0])).toEqual([
+      "TRIBUTARY_HOST",
+      "TRIBUTARY_PORT",
+      "TRIBUTARY_LOG_LEVEL",
+    ]);
+  });
+
+  it("says that PostgreSQL is not there yet, without its password", () => {
+    const [line] = linesOf({ TRIBUTARY_DATABASE_URL: "postgres://me:MARKER@db/ledger" });
+    expect(line).toContain("this build keeps its ledger in SQLite");
+    expect(line).toContain("postgres://(not shown)@db/ledger");
+    expect(line).not.toContain("MARKER");
+  });
+
+  it.each([
+    { TRIBUTARY_DEPLOYMENT_API_KEY: "sk MARKER" },
+    { TRIBUTARY_DEPLOYMENT_API_KEY: "sk-MARKER\nx" },
+    { TRIBUTARY_DEPLOYMENT_URL: "http://me:MARKER@host" },
+    { TRIBUTARY_DEPLOYMENT_URL: "http://me:MARKER@x@host" },
+    { TRIBUTARY_DEPLOYMENT_URL: "me:MARKER@host" },
+    { TRIBUTARY_DATABASE_URL: "postgres://me:a/MARKER@db/ledger" },
+  ])("never shows a secret: %o", (environment) => {
+    const lines = linesOf(environment);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain("MARKER");
+  });
+
+  it("is shown in one short line, however long it is", () => {
+    const [line = ""] = linesOf({ TRIBUTARY_PORT: "9\n".repeat(10_000) });
+    expect(line.length).toBeLessThan(400);
+    expect(line).not.toContain("\n");
+  });
+});
+
+describe("a setting without effect", () => {
+  it.each([
+    ["TRIBUTARY_PROT", "did you mean TRIBUTARY_PORT?"],
+    ["TRIBUTARY_DEPLOYMENT_KEY", "did you mean TRIBUTARY_DEPLOYMENT_URL?"],
+    ["TRIBUTARY_KEEP_ALIVE_MS", "did you mean TRIBUTARY_KEEPALIVE_MS?"],
+    ["TRIBUTARY_XYZ", "see docs/configuration.md"],
+  ])("is warned of: %s", (name, advice) => {
+    const { ok, warnings } = parseConfig({ [name]: "MARKER" }, folder);
+    expect(ok).toBe(true);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain(`${name} is no setting`);
+    expect(warnings[0]).toContain(advice);
+    expect(warnings[0]).not.toContain("MARKER");
+  });
+
+  it("is warned of when another setting makes it so", () => {
+    expect(parseConfig({ TRIBUTARY_DEPLOYMENT_MODEL: "m" }, folder).warnings).toEqual([
+      "TRIBUTARY_DEPLOYMENT_MODEL has no effect without TRIBUTARY_DEPLOYMENT_URL",
+    ]);
+    expect(
+      parseConfig({ TRIBUTARY_DEPLOYMENT_URL: "http://h", TRIBUTARY_MODEL: "m" }, folder).warnings,
+    ).toEqual(["TRIBUTARY_MODEL has no effect while TRIBUTARY_DEPLOYMENT_URL is set"]);
+  });
+});
