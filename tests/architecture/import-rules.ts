@@ -1,0 +1,102 @@
+import { dirname, posix } from "node:path";
+
+/** Imports by folder besides itself and the shared files: other folders, and `node:` modules or packages where told. */
+interface Allowance {
+  readonly folders: readonly string[];
+  /** Absent: any. */
+  readonly modules?: readonly string[];
+}
+
+// docs/ARCHITECTURE.md has the same table, with the reasons.
+const table: Readonly<Record<string, Allowance>> = {
+  cli: { folders: ["gateway.ts", "config", "http", "ledger", "deployment", "telemetry"] },
+  "gateway.ts": {
+    folders: [
+      "config",
+      "http",
+      "formats",
+      "conversation",
+      "generation",
+      "admission",
+      "ledger",
+      "deployment",
+      "sse",
+      "seal",
+      "telemetry",
+    ],
+  },
+  http: {
+    folders: [
+      "formats",
+      "generation",
+      "admission",
+      "ledger",
+      "deployment",
+      "conversation",
+      "sse",
+      "seal",
+      "telemetry",
+    ],
+  },
+  generation: { folders: ["admission", "ledger", "deployment", "conversation", "telemetry"] },
+  formats: { folders: ["conversation", "sse", "seal"] },
+  admission: { folders: ["conversation"], modules: [] },
+  deployment: { folders: ["conversation", "sse"] },
+  ledger: { folders: ["admission", "conversation"] },
+  config: { folders: ["admission"] },
+  telemetry: { folders: [] },
+  seal: { folders: [], modules: ["node:crypto"] },
+  conversation: { folders: [], modules: [] },
+  sse: { folders: [], modules: [] },
+  "limits.ts": { folders: [], modules: [] },
+  "failure.ts": { folders: [], modules: [] },
+  "worker-url.ts": { folders: [], modules: [] },
+};
+const sharedFiles = ["limits.ts", "failure.ts", "worker-url.ts"];
+const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;
+const compositionRoot = /^(cli\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
+const importSpecifier =
+  /(?:^|[;\n])\s*(?:import|export)\b[^;"']*?\bfrom\s*"([^"]+)"|\bimport\s*\(\s*"([^"]+)"|(?:^|[;\n])\s*import\s*"([^"]+)"/gu;
+const environmentRead =
+  /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|from\s*"(?:node:)?process"/u;
+
+/** What is wrong with the imports of one source file, named from `src/`; type imports count like any other. */
+export function findImportProblems(file: string, source: string): string[] {
+  const problems: string[] = [];
+  if (file !== "config/environment.ts" && environmentRead.test(source)) {
+    problems.push(`${file} reads process.env: add the variable to config/environment.ts instead`);
+  }
+  const owner = file.split("/")[0] ?? file;
+  const allowed = table[owner];
+  if (allowed === undefined) return [`${file}: ${owner} has no row in the import table; add one`];
+
+  for (const [, ...specifiers] of source.matchAll(importSpecifier)) {
+    const specifier = specifiers.find((text) => text !== undefined) ?? "";
+    if (!specifier.startsWith(".")) {
+      if (allowed.modules !== undefined && !allowed.modules.includes(specifier)) {
+        problems.push(`${file} imports ${specifier}: ${owner} may not`);
+      }
+      continue;
+    }
+    problems.push(...findLocalProblems(file, posix.join(dirname(file), specifier)));
+  }
+  return problems;
+}
+
+function findLocalProblems(file: string, target: string): string[] {
+  if (target.startsWith("../")) return [`${file} imports ${target}, which is outside src/`];
+  const problems: string[] = [];
+  const owner = file.split("/")[0] ?? file;
+  const targetOwner = target.split("/")[0] ?? target;
+  const allowed = [owner, ...sharedFiles, ...(table[owner]?.folders ?? [])];
+  if (!allowed.includes(targetOwner) || (sharedFiles.includes(owner) && owner !== targetOwner)) {
+    problems.push(`${file} imports ${target}: ${owner} may not import ${targetOwner}`);
+  }
+  const part = concretePart.exec(target)?.[1];
+  if (part !== undefined && !file.startsWith(`${part}/`) && !compositionRoot.test(file)) {
+    problems.push(
+      `${file} names ${part}: only cli/, gateway.ts, formats/formats.ts and http/body-worker.ts may`,
+    );
+  }
+  return problems;
+}
