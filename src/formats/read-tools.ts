@@ -1,0 +1,182 @@
+import type { JsonObject, Tool, ToolChoice } from "../conversation/conversation.ts";
+import type { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
+import {
+  type Fields,
+  invalidField,
+  isAbsent,
+  notOfferedField,
+  quote,
+  readObject,
+  readString,
+} from "./read-fields.ts";
+
+const toolName = new RegExp(`^[A-Za-z0-9_.-]{1,${String(limits.toolNameCharactersMax)}}$`, "u");
+
+/** The name of a tool or of a namespace. */
+export function readToolName(value: unknown, param: string): string {
+  const name = readString(value, param);
+  if (toolName.test(name)) return name;
+  // The field at fault is told in words: clients look for `tools` in `param`.
+  throw invalidField(
+    "tools",
+    `${param} must have 1 to ${String(limits.toolNameCharactersMax)} characters of A-Z, a-z, 0-9, "_", "." and "-", not ${quote(name)}.`,
+  );
+}
+
+/** The JSON Schema of a tool's arguments, as it came; null where there is none. */
+export function readToolParameters(value: unknown, param: string): JsonObject | null {
+  if (isAbsent(value)) return null;
+  // Every value below an object that came out of JSON.parse is a JsonValue.
+  return readObject(value, param) as JsonObject;
+}
+
+/** Counts tools of one request, from all sources, against both limits. */
+export interface ToolCounter {
+  /** One source: the array as it came, and how many tools it holds after flattening. */
+  add(source: readonly unknown[], toolCount: number): void;
+  readonly count: number;
+}
+
+/** Opens the count of one request's tools. `add` throws when a limit is exceeded. */
+export function openToolCounter(): ToolCounter {
+  let count = 0;
+  let bytes = 0;
+  return {
+    add(source, toolCount) {
+      count += toolCount;
+      if (count > limits.toolsMax)
+        throw invalidField(
+          "tools",
+          `${String(count)} tools were sent; at most ${String(limits.toolsMax)} are taken. Leave some out.`,
+        );
+      if (source.length > 0) bytes += Buffer.byteLength(JSON.stringify(source));
+      if (bytes > limits.toolBytesMax)
+        throw invalidField(
+          "tools",
+          `the tools have ${String(bytes)} bytes of JSON; at most ${String(limits.toolBytesMax)} are taken. Shorten or leave out some.`,
+        );
+    },
+    get count() {
+      return count;
+    },
+  };
+}
+
+/** Two tools of one name could not be told apart when the model calls one. */
+export function ensureDistinctTools(tools: readonly Tool[]): void {
+  const names = new Set<string>();
+  for (const { name } of tools) {
+    if (names.has(name))
+      throw invalidField("tools", `two tools have the name ${quote(name)}; give each its own.`);
+    names.add(name);
+  }
+}
+
+/** What a request wants of its tools, in no format's spelling. */
+export type RequestedToolChoice =
+  | { readonly type: "auto" }
+  | { readonly type: "none" }
+  | { readonly type: "required" }
+  | { readonly type: "tool"; readonly name: string };
+
+/** Tools that a choice may name, and those that were left out because the service would have to run them. */
+export interface OfferedTools {
+  readonly tools: readonly Tool[];
+  /** Names or types of hosted tools in the request. */
+  readonly hosted: ReadonlySet<string>;
+}
+
+/**
+ * The choice that the model sees. Without tools there is nothing to choose, so any choice but a named tool becomes
+ * `auto`: agents list hosted tools alone and then ask for `required`.
+ */
+export function resolveToolChoice(
+  requested: RequestedToolChoice,
+  { tools, hosted }: OfferedTools,
+): ToolChoice {
+  if (requested.type === "tool") {
+    if (tools.some((tool) => tool.name === requested.name)) return requested;
+    if (hosted.has(requested.name)) throw hostedToolForced(requested.name);
+    throw invalidField(
+      "tool_choice",
+      `names the tool ${quote(requested.name)}, which is not in "tools"; add it there or choose another.`,
+    );
+  }
+  return tools.length === 0 ? { type: "auto" } : requested;
+}
+
+/** A 400 for a request that insists on a tool which the service would have to run. */
+export function hostedToolForced(name: string): Failure {
+  return notOfferedField(
+    "tool_choice",
+    `the tool ${quote(name)} would run inside the service, which runs no tools. Use "auto" or a tool that you run yourself.`,
+  );
+}
+
+/** A 400 for `allowed_tools`, in whichever format. */
+export function refuseAllowedTools(): never {
+  throw notOfferedField(
+    "tool_choice",
+    'allowed_tools is not offered. List only the tools that may be used and choose "auto" or "required".',
+  );
+}
+
+/** Knows the calls that a conversation made so far, so that every result answers one of them. */
+export interface CallRegister {
+  add(callId: string): void;
+  /** `param` is the field with the id, `index` the place of the item in the input. */
+  ensureAnswers(callId: string, place: { readonly param: string; readonly item: string }): void;
+}
+
+/** Opens the register of one conversation. */
+export function openCallRegister(): CallRegister {
+  const calls = new Set<string>();
+  return {
+    add(callId) {
+      calls.add(callId);
+    },
+    ensureAnswers(callId, { param, item }) {
+      if (calls.has(callId)) return;
+      throw invalidField(
+        param,
+        `${item} is the result of the call ${quote(callId)}, but no earlier call has that id. Send the assistant's call before its result.`,
+      );
+    },
+  };
+}
+
+const leftOutNouns: Readonly<Record<string, string>> = {
+  image: "image",
+  image_url: "image",
+  input_image: "image",
+  audio: "audio",
+  input_audio: "audio",
+  file: "file",
+  input_file: "file",
+  document: "file",
+  video: "video",
+  video_url: "video",
+  input_video: "video",
+};
+
+/** The noun of a media part, such as `image` for `image_url`; null for what is no media. */
+export function nameOfMedia(part: Fields): string | null {
+  const type = part["type"];
+  return typeof type === "string" && Object.hasOwn(leftOutNouns, type)
+    ? (leftOutNouns[type] ?? null)
+    : null;
+}
+
+/** What stands in a tool result for media: refusing it would end the session, as the history repeats it. */
+export function leftOutText(noun: string): string {
+  return `[${noun} left out: this service reads text only]`;
+}
+
+/** A 400 for media in what a user says. */
+export function refuseMedia(noun: string, param: string): never {
+  throw notOfferedField(
+    param,
+    `holds ${noun} content; this service reads text only. Send it as text or leave it out.`,
+  );
+}
