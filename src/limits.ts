@@ -38,6 +38,9 @@ export const limits = {
   /** A header block or a body that takes longer is a slow caller. */
   requestReceiveMs: 60_000,
   headerBytesMax: 32 * 1024,
+  /** After an answer that came before the body's end, what is still sent is thrown away up to these. */
+  lingerMs: 5_000,
+  lingerBytesMax: 16 * 1024 * 1024,
   /** Status and opening frames go out after this long even when the deployment is silent. */
   headersAfterMs: 2_000,
   /** How long a terminal frame waits for its settlement to be committed. */
@@ -50,8 +53,29 @@ export const limits = {
   upstreamFrameCharactersMax: 64 * 1024 * 1024,
   /** Characters of a model name in a request or in a lookup. */
   modelNameCharactersMax: 256,
+  /** The token estimate: text is counted in pieces, long words are cut, and the time for one request is bounded. */
+  tokenizerPieceCharacters: 8_192,
+  tokenizerRunCharactersMax: 128,
+  tokenizerMs: 400,
+  /** Bytes a token where the time ran out; English has more than four. */
+  tokenizerGuessBytesPerToken: 3,
+  /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
+  ledgerBusyMs: 5_000,
+  /** Operations that may wait for the ledger's thread; more are refused as overload, so that memory stays bounded. */
+  ledgerWaitingMax: 20_000,
+  /** Operations in one commit: a group must not keep others waiting longer than a slow disk does. */
+  ledgerGroupMax: 256,
+  /** Size to which the ledger's write-ahead log shrinks again after a burst. */
+  ledgerLogBytesKept: 16 * 1024 * 1024,
   /** A process that could not renew cancels this long before its leases end. */
   leaseSafetyMs: 10_000,
+  /** How long an unused connection of a client is kept; proxies in front keep theirs for 60 s. */
+  keepAliveMs: 75_000,
+  /** How long /readyz waits for ledger and deployment. */
+  readinessMs: 2_000,
+  drainPollMs: 20,
+  /** What is failed at the end of a drain has this long to be settled and to tell its client. */
+  drainSettleMs: 2_000,
   /** Generations that wait for weights on disk to load give up after this. */
   modelLoadWaitMs: 5_000,
 } as const;

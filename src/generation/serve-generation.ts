@@ -7,7 +7,14 @@ import type {
 } from "../deployment/deployment.ts";
 import type { Finish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
-import type { Admission, Caller, Ledger, RequestId, SettlementOutcome } from "../ledger/ledger.ts";
+import type {
+  Admission,
+  Caller,
+  Ledger,
+  RequestId,
+  Settlement,
+  SettlementOutcome,
+} from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";
 import { openMeter, type Meter } from "./meter.ts";
@@ -57,12 +64,18 @@ export interface GenerationParts {
   readonly monotonicMs: () => number;
 }
 
+/** A generation in the hands of its caller, from before it is admitted until after it has ended. */
+export interface ServedGeneration extends RunningGeneration {
+  /** Ends it for a reason of ours: the caller gets the failure and pays nothing. */
+  fail(failure: Failure): void;
+}
+
 /** Admits, generates, meters and settles: the only place that knows this order. */
 export function serveGeneration(
   order: GenerationOrder,
   sink: AnswerSink,
   parts: GenerationParts,
-): RunningGeneration {
+): ServedGeneration {
   const control = openControl();
   // Nothing in it can reject: what goes wrong becomes the answer's end.
   void admitAndStart(order, sink, { ...parts, control });
@@ -93,19 +106,18 @@ async function admitAndStart(
     return;
   }
   const generation = openAdmittedGeneration(order, admission, { ...parts, sink });
-  if (control.cancelled) {
+  if (control.stopped) {
     generation.end({ type: "cancelled" });
     return;
   }
   sink.admitted(admission);
-  parts.leases.hold(order.requestId, generation.loseLease);
+  parts.leases.hold(order.requestId, () => control.stop(leaseFailure(), "lease-lost"));
   control.attach(deployment.start(order.prompt, admission.allowance, generation));
 }
 
 function refusal(error: unknown, control: Control): AnswerEnding {
-  return control.cancelled
-    ? { type: "cancelled" }
-    : { type: "failed", failure: failureFromUnknown(error) };
+  if (control.ours === null && control.stopped) return { type: "cancelled" };
+  return { type: "failed", failure: control.ours?.failure ?? failureFromUnknown(error) };
 }
 
 /** An estimate may cut an allowance, it never refuses: at least one token always fits. */
@@ -118,36 +130,19 @@ function openAdmittedGeneration(
   order: GenerationOrder,
   admission: Admission,
   parts: WithControl & { readonly sink: AnswerSink },
-): GenerationSink & { readonly loseLease: () => void } {
-  const { control, ledger, sink, telemetry } = parts;
+): GenerationSink {
+  const { control, sink } = parts;
   const meter = openMeter(order.inputTokensEstimate);
   const admittedAtMs = parts.monotonicMs();
   let firstOutputMs: number | null = null;
   let accepted = false;
-  let leaseLost = false;
 
   const elapsedMs = (): number => Math.round(parts.monotonicMs() - admittedAtMs);
 
   async function settleAndEnd(ending: Ending): Promise<void> {
-    const resolved = resolve(ending, { meter, accepted, leaseLost });
-    const totalMs = elapsedMs();
-    const settling = ledger
-      .settle({
-        requestId: order.requestId,
-        accountId: order.caller.accountId,
-        outcome: resolved.outcome,
-        usage: resolved.usage,
-        firstOutputMs,
-        totalMs,
-      })
-      .catch((error: unknown) => {
-        telemetry.failed({ requestId: order.requestId, code: "internal", cause: error });
-        return null;
-      })
-      // The lease is renewed until then: a settlement that must wait for the store is not overtaken by expiry.
-      .finally(() => parts.leases.drop(order.requestId));
-    const settled = await withinMs(settling, limits.settlementWaitMs);
-    if (settled === "late") telemetry.settlementLate({ requestId: order.requestId });
+    const resolved = resolve(ending, { meter, accepted, ours: control.ours });
+    const times = { firstOutputMs, totalMs: elapsedMs() };
+    const chargedNanos = await settle(order, { ...resolved, ...times }, parts);
     sink.end(resolved.answer, {
       format: order.format,
       streamed: order.streamed,
@@ -156,9 +151,8 @@ function openAdmittedGeneration(
       inputTokens: resolved.usage?.inputTokens ?? 0,
       outputTokens: resolved.usage?.outputTokens ?? 0,
       cachedInputTokens: resolved.usage?.cachedInputTokens ?? 0,
-      chargedNanos: settled === "late" || settled === null ? 0n : settled.chargedNanos,
-      firstOutputMs,
-      totalMs,
+      chargedNanos,
+      ...times,
     });
   }
 
@@ -170,16 +164,46 @@ function openAdmittedGeneration(
     events(batch, running) {
       meter.add(batch, running);
       if (firstOutputMs === null && meter.outputBegan) firstOutputMs = elapsedMs();
-      sink.events(batch);
+      if (control.ours !== null) return;
+      try {
+        sink.events(batch);
+      } catch (error) {
+        control.fail(failureFromUnknown(error));
+      }
     },
     end(ending) {
       void settleAndEnd(ending);
     },
-    loseLease: () => {
-      leaseLost = true;
-      control.cancelUpstream();
-    },
   };
+}
+
+/** Settles, and waits a little for it; the answer's end does not wait for a store that is slow. */
+async function settle(
+  order: GenerationOrder,
+  facts: Pick<Settlement, "outcome" | "usage" | "firstOutputMs" | "totalMs">,
+  parts: GenerationParts,
+): Promise<bigint> {
+  const { requestId, caller } = order;
+  const { outcome, usage, firstOutputMs, totalMs } = facts;
+  const settling = parts.ledger
+    .settle({ requestId, accountId: caller.accountId, outcome, usage, firstOutputMs, totalMs })
+    .then((settled) => settled.chargedNanos)
+    .catch((error: unknown) => {
+      parts.telemetry.failed({ requestId, code: "internal", cause: error });
+      return 0n;
+    })
+    // The lease is renewed until then: a settlement that must wait for the store is not overtaken by expiry.
+    .finally(() => parts.leases.drop(requestId));
+  const charged = await withinMs(settling, limits.settlementWaitMs);
+  if (charged !== "late") return charged;
+  parts.telemetry.settlementLate({ requestId });
+  return 0n;
+}
+
+/** A fault on our side of a generation that the deployment was serving well. */
+interface OurFailure {
+  readonly failure: Failure;
+  readonly outcome: SettlementOutcome;
 }
 
 interface Resolved {
@@ -191,11 +215,18 @@ interface Resolved {
 /** The charge of every ending: what was delivered is paid, what failed is not. */
 function resolve(
   ending: Ending,
-  facts: { readonly meter: Meter; readonly accepted: boolean; readonly leaseLost: boolean },
+  facts: { readonly meter: Meter; readonly accepted: boolean; readonly ours: OurFailure | null },
 ): Resolved {
+  const { meter, ours } = facts;
+  if (ours !== null)
+    return {
+      answer: { type: "failed", failure: ours.failure },
+      outcome: ours.outcome,
+      usage: null,
+    };
   switch (ending.type) {
     case "finished": {
-      const usage = facts.meter.usage(ending.usage);
+      const usage = meter.usage(ending.usage);
       return {
         answer: { type: "finished", finish: { ...ending.finish, usage } },
         outcome: "completed",
@@ -209,18 +240,8 @@ function resolve(
         usage: null,
       };
     case "cancelled":
-      if (facts.leaseLost)
-        return {
-          answer: { type: "failed", failure: leaseFailure() },
-          outcome: "lease-lost",
-          usage: null,
-        };
-      return facts.meter.outputBegan
-        ? {
-            answer: { type: "cancelled" },
-            outcome: "cancelled",
-            usage: facts.meter.usage(null),
-          }
+      return meter.outputBegan
+        ? { answer: { type: "cancelled" }, outcome: "cancelled", usage: meter.usage(null) }
         : { answer: { type: "cancelled" }, outcome: "cancelled-before-output", usage: null };
     default:
       return ending satisfies never;
@@ -235,20 +256,38 @@ function leaseFailure(): Failure {
   );
 }
 
-/** The caller's hand on a generation, from before it is admitted until after it has ended. */
-interface Control extends RunningGeneration {
-  readonly cancelled: boolean;
+interface Control extends ServedGeneration {
+  /** Whether anyone wants it to end. */
+  readonly stopped: boolean;
+  readonly ours: OurFailure | null;
   attach(upstream: RunningGeneration): void;
-  cancelUpstream(): void;
+  stop(failure: Failure, outcome: SettlementOutcome): void;
 }
 
 function openControl(): Control {
   let upstream: RunningGeneration | null = null;
   let paused = false;
-  let cancelled = false;
+  let stopped = false;
+  let ours: OurFailure | null = null;
+
+  function cancel(): void {
+    stopped = true;
+    upstream?.cancel();
+  }
+
+  function stop(failure: Failure, outcome: SettlementOutcome): void {
+    // A client that is gone already has its own ending.
+    if (stopped) return;
+    ours = { failure, outcome };
+    cancel();
+  }
+
   return {
-    get cancelled() {
-      return cancelled;
+    get stopped() {
+      return stopped;
+    },
+    get ours() {
+      return ours;
     },
     attach(started) {
       upstream = started;
@@ -262,13 +301,9 @@ function openControl(): Control {
       paused = false;
       upstream?.resume();
     },
-    cancel() {
-      cancelled = true;
-      upstream?.cancel();
-    },
-    cancelUpstream() {
-      upstream?.cancel();
-    },
+    cancel,
+    stop,
+    fail: (failure) => stop(failure, "failed"),
   };
 }
 

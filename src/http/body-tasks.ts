@@ -1,0 +1,33 @@
+import type { PromptRecipe } from "../deployment/deployment.ts";
+import type { FailureData } from "../failure.ts";
+import type { WireFormatName } from "../formats/wire-format.ts";
+import type { SealKey } from "../seal/reasoning-seal.ts";
+import type { PreparedRequest } from "./prepare-request.ts";
+
+/** What a body worker is asked; the bytes are handed over, not copied. */
+export type BodyTask =
+  | {
+      readonly type: "prepare";
+      readonly format: WireFormatName;
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly accountId: string;
+      /** null: the deployment is not known yet; the request is checked only. */
+      readonly recipe: PromptRecipe | null;
+    }
+  | {
+      readonly type: "count-tokens";
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly accountId: string;
+    };
+
+/** What comes back, under the number of its task. */
+export type BodyTaskAnswer = { readonly task: number } & (
+  | { readonly type: "prepared"; readonly prepared: PreparedRequest }
+  | { readonly type: "counted"; readonly tokens: number }
+  | { readonly type: "failed"; readonly failure: FailureData }
+);
+
+/** What a body worker is started with. */
+export interface BodyWorkerData {
+  readonly sealKeys: readonly SealKey[];
+}

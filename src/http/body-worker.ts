@@ -1,0 +1,67 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { prepareEmbeddedPrompt } from "../deployment/embedded/prompt.ts";
+import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
+import type { PromptRecipe } from "../deployment/deployment.ts";
+import { failureFromUnknown, failureToData } from "../failure.ts";
+import { wireFormats } from "../formats/formats.ts";
+import { parseCountTokens } from "../formats/messages/count-tokens.ts";
+import { openReasoningSeal } from "../seal/reasoning-seal.ts";
+import type { BodyTask, BodyTaskAnswer, BodyWorkerData } from "./body-tasks.ts";
+import { parseJsonBody } from "./parse-json-body.ts";
+import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prepare-request.ts";
+
+// The second, small composition root: what takes long on large input runs here, off the event loop of the streams.
+
+const { sealKeys } = workerData as BodyWorkerData;
+const port = parentPort;
+if (port === null) throw new Error("body-worker.ts runs as a worker thread only");
+
+port.on("message", (message: { readonly task: number } & BodyTask) => {
+  void answer(message).then(({ reply, transfer }) => port.postMessage(reply, transfer));
+});
+
+type Reply = { readonly reply: BodyTaskAnswer; readonly transfer: ArrayBuffer[] };
+
+async function answer(message: { readonly task: number } & BodyTask): Promise<Reply> {
+  const { task } = message;
+  try {
+    if (message.type === "count-tokens") {
+      const tokens = await countTokens(message);
+      return { reply: { task, type: "counted", tokens }, transfer: [] };
+    }
+    const prepared = prepare(message);
+    const transfer = prepared.prompt === null ? [] : [prepared.prompt.bytes.buffer];
+    return { reply: { task, type: "prepared", prepared }, transfer };
+  } catch (error) {
+    const failure = failureToData(failureFromUnknown(error));
+    return { reply: { task, type: "failed", failure }, transfer: [] };
+  }
+}
+
+function prepare(task: BodyTask & { readonly type: "prepare" }): PreparedRequest {
+  const prepared = prepareRequest(task.bytes, {
+    format: wireFormats[task.format],
+    reasoning: openReasoningSeal(sealKeys, task.accountId),
+    buildPrompt: promptBuilder(task.recipe),
+  });
+  const bytes = prepared.prompt?.bytes;
+  // Memory that is shared with other buffers cannot be handed over.
+  return bytes === undefined || bytes.byteLength === bytes.buffer.byteLength
+    ? prepared
+    : { ...prepared, prompt: { bytes: bytes.slice() } };
+}
+
+function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
+  if (recipe === null) return null;
+  return recipe.kind === "embedded"
+    ? (conversation, options) => prepareEmbeddedPrompt(recipe, conversation, options)
+    : (conversation, options) => prepareOpenaiPrompt(recipe, conversation, options);
+}
+
+async function countTokens(task: BodyTask & { readonly type: "count-tokens" }): Promise<number> {
+  // Loaded at the first count: the vocabulary takes time and memory that most processes never need.
+  const { countTextTokens } = await import("./count-text-tokens.ts");
+  return countTextTokens(
+    parseCountTokens(parseJsonBody(task.bytes), openReasoningSeal(sealKeys, task.accountId)),
+  );
+}

@@ -1,0 +1,89 @@
+import type { ServerResponse } from "node:http";
+import { limits } from "../limits.ts";
+
+/** What a stream asks of whoever feeds it. */
+export interface StreamSource {
+  pause(): void;
+  resume(): void;
+}
+
+/** The frames of one response: back-pressure and keepalive in one place. */
+export interface EventStream {
+  /** Sends status and headers with the opening frames; later calls do nothing. */
+  open(frames: string): void;
+  write(frames: string): void;
+  /** The last frames; the response is ended with them. */
+  end(frames: string): void;
+  /** Stops the timer; for a client that is gone. */
+  stop(): void;
+}
+
+/** Headers of every streamed answer. Compression would hold frames back, and so would a proxy's buffer. */
+const streamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+} as const;
+
+/** Opens the stream over a response whose own headers are set already. */
+export function openEventStream(
+  response: ServerResponse,
+  parts: {
+    readonly source: StreamSource;
+    readonly keepaliveMs: number;
+    readonly keepalive: () => string;
+  },
+): EventStream {
+  let opened = false;
+  let paused = false;
+  let writtenAtMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function write(frames: string): void {
+    if (frames === "" || response.destroyed) return;
+    writtenAtMs = performance.now();
+    response.write(frames);
+    if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
+    paused = true;
+    parts.source.pause();
+  }
+
+  function onDrain(): void {
+    if (!paused) return;
+    paused = false;
+    parts.source.resume();
+  }
+
+  // One timer a silence, not one a write: it looks when the last write was and sleeps for the rest.
+  function watchSilence(): void {
+    const silentMs = performance.now() - writtenAtMs;
+    const leftMs = parts.keepaliveMs - silentMs;
+    if (leftMs <= 0) {
+      // A reader that stopped has enough to read; more comments would only fill memory.
+      if (!paused) write(parts.keepalive());
+      timer = setTimeout(watchSilence, parts.keepaliveMs);
+    } else {
+      timer = setTimeout(watchSilence, leftMs);
+    }
+  }
+
+  return {
+    open(frames) {
+      if (opened || response.destroyed) return;
+      opened = true;
+      response.writeHead(200, streamHeaders);
+      response.on("drain", onDrain);
+      response.socket?.setNoDelay(true);
+      write(frames);
+      timer = setTimeout(watchSilence, parts.keepaliveMs);
+    },
+    write,
+    end(frames) {
+      clearTimeout(timer);
+      if (!response.destroyed) response.end(frames);
+    },
+    stop() {
+      clearTimeout(timer);
+    },
+  };
+}

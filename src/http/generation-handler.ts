@@ -1,0 +1,287 @@
+import { inputTokensEstimate } from "../admission/input-bound.ts";
+import { openGenerationCollector } from "../conversation/collect-generation.ts";
+import { Failure } from "../failure.ts";
+import { wireFormats } from "../formats/formats.ts";
+import type { AnswerContext, StreamEncoder, WireFormat } from "../formats/wire-format.ts";
+import {
+  type AnswerEnding,
+  type AnswerSink,
+  type GenerationOrder,
+  type ServedGeneration,
+  serveGeneration,
+} from "../generation/serve-generation.ts";
+import type { Admission, Caller } from "../ledger/ledger.ts";
+import { limits } from "../limits.ts";
+import { openReasoningSeal, type ReasoningSeal } from "../seal/reasoning-seal.ts";
+import { presentedKey } from "./credentials.ts";
+import { openEventStream } from "./event-stream.ts";
+import { answerFailure, answerJson, type Exchange, rateHeaders } from "./exchange.ts";
+import { type PreparedRequest, prepareRequest } from "./prepare-request.ts";
+import { readRequestBody } from "./request-body.ts";
+import type { GenerationRoute, Service } from "./service.ts";
+
+/** Serves a generation in any format; resolves when it has ended and is settled. Throws a Failure before admission. */
+export async function handleGeneration(
+  exchange: Exchange,
+  route: GenerationRoute,
+  service: Service,
+): Promise<void> {
+  const caller = await authorize(exchange, route, service);
+  ensureRoom(service);
+  service.state.requests += 1;
+  try {
+    const order = await readOrder(exchange, { route, caller, service });
+    if (exchange.gone.aborted) return;
+    await answer(exchange, order, service);
+  } finally {
+    service.state.requests -= 1;
+  }
+}
+
+/** The ledger's first step, before the body is read. */
+export async function authorize(
+  exchange: Exchange,
+  route: Pick<GenerationRoute, "preferredKey">,
+  service: Service,
+): Promise<Caller> {
+  if (service.state.draining)
+    throw new Failure("overloaded", "The service is shutting down. Try again in a moment.", {
+      retryAfterSeconds: 5,
+    });
+  const key = presentedKey(exchange.request.headers, route.preferredKey);
+  const caller = await service.ledger.authorize(key, true);
+  exchange.record.caller = caller;
+  const headers = rateHeaders(caller.rate, exchange.shape, service.now());
+  for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
+  return caller;
+}
+
+function ensureRoom(service: Service): void {
+  if (service.state.requests >= service.settings.generationsMax)
+    throw new Failure(
+      "overloaded",
+      "The service is running as many generations as it may. Try again in a moment.",
+      { retryAfterSeconds: 2 },
+    );
+}
+
+/** A request that is ready to be admitted, with what its answer needs. */
+interface PreparedOrder {
+  readonly order: GenerationOrder;
+  readonly format: WireFormat<unknown>;
+  readonly echo: unknown;
+  readonly seal: ReasoningSeal;
+}
+
+async function readOrder(
+  exchange: Exchange,
+  parts: { readonly route: GenerationRoute; readonly caller: Caller; readonly service: Service },
+): Promise<PreparedOrder> {
+  const { caller, service } = parts;
+  const format = wireFormats[parts.route.format];
+  const seal = openReasoningSeal(service.sealKeys, caller.accountId);
+  const bytes = await readRequestBody(exchange.request, exchange.response);
+  const bodyBytes = bytes.byteLength;
+  const prepared = await prepareWhenReady(bytes, { ...parts, format, seal, gone: exchange.gone });
+  return {
+    order: {
+      requestId: exchange.requestId,
+      caller,
+      format: format.name,
+      streamed: prepared.stream,
+      prompt: prepared.prompt,
+      inputBound: prepared.inputBound,
+      inputTokensEstimate: inputTokensEstimate(bodyBytes),
+      outputTokensRequested: prepared.outputTokensRequested,
+    },
+    format,
+    echo: prepared.echo,
+    seal,
+  };
+}
+
+type PreparedWithPrompt = PreparedRequest & {
+  readonly prompt: NonNullable<PreparedRequest["prompt"]>;
+};
+
+/**
+ * A bad request is told so even while the deployment is not ready: it is checked first, and prepared again when the
+ * deployment can say how it wants its prompt.
+ */
+async function prepareWhenReady(
+  bytes: Uint8Array<ArrayBuffer>,
+  parts: {
+    readonly caller: Caller;
+    readonly service: Service;
+    readonly format: WireFormat<unknown>;
+    readonly seal: ReasoningSeal;
+    readonly gone: AbortSignal;
+  },
+): Promise<PreparedWithPrompt> {
+  const { deployment, workers } = parts.service;
+  const prepare = async (body: Uint8Array<ArrayBuffer>, ready: boolean): Promise<PreparedRequest> =>
+    body.byteLength <= limits.bodyInlineBytesMax
+      ? prepareRequest(body, {
+          format: parts.format,
+          reasoning: parts.seal,
+          buildPrompt: ready
+            ? (conversation, options) => deployment.prepare(conversation, options)
+            : null,
+        })
+      : await workers.prepare({
+          type: "prepare",
+          format: parts.format.name,
+          bytes: body,
+          accountId: parts.caller.accountId,
+          recipe: ready ? deployment.recipe() : null,
+        });
+  if (!deployment.describe().ready) {
+    await prepare(bytes.slice(), false);
+    await deployment.whenReady(parts.gone);
+  }
+  const prepared = await prepare(bytes, true);
+  if (prepared.prompt === null) throw new Error("a prepared request has no prompt");
+  return { ...prepared, prompt: prepared.prompt };
+}
+
+/** Runs the generation and writes its answer; resolves at its end. */
+async function answer(
+  exchange: Exchange,
+  prepared: PreparedOrder,
+  service: Service,
+): Promise<void> {
+  await new Promise<void>((resolve) => {
+    // Assigned below; the sink is not called before serveGeneration has returned.
+    let running: ServedGeneration | null = null;
+    const writer = prepared.order.streamed
+      ? openStreamedAnswer(exchange, service, {
+          pause: () => running?.pause(),
+          resume: () => running?.resume(),
+        })
+      : openWholeAnswer(exchange);
+    const sink: AnswerSink = {
+      admitted(admission) {
+        exchange.response.setHeader("x-tributary-output-allowance", String(admission.allowance));
+        writer.admitted(prepared.format, answerContext(exchange, prepared, { admission, service }));
+      },
+      accepted: () => writer.accepted(),
+      events: (batch) => writer.events(batch),
+      end(ending, facts) {
+        exchange.record.generation = facts;
+        if (ending.type === "failed") exchange.record.failureCode = ending.failure.code;
+        if (ending.type === "failed") report(exchange, ending.failure, service);
+        try {
+          writer.end(ending);
+        } finally {
+          if (running !== null) service.state.generations.delete(running);
+          resolve();
+        }
+      },
+    };
+    running = serveGeneration(prepared.order, sink, service);
+    service.state.generations.add(running);
+    const leave = (): void => running?.cancel();
+    if (exchange.gone.aborted) leave();
+    else exchange.gone.addEventListener("abort", leave, { once: true });
+  });
+}
+
+function report(exchange: Exchange, failure: Failure, service: Service): void {
+  if (failure.kind.status < 500) return;
+  service.telemetry.failed({
+    requestId: exchange.requestId,
+    code: failure.code,
+    cause: failure.facts.cause ?? failure,
+  });
+}
+
+function answerContext(
+  exchange: Exchange,
+  prepared: PreparedOrder,
+  parts: { readonly admission: Admission; readonly service: Service },
+): AnswerContext<unknown> {
+  return {
+    requestId: exchange.requestId,
+    createdAtMs: parts.service.now(),
+    echo: prepared.echo,
+    inputTokensEstimate: prepared.order.inputTokensEstimate,
+    outputTokensMax: parts.admission.allowance,
+    newId: parts.service.newId,
+    now: parts.service.now,
+    reasoning: prepared.seal,
+  };
+}
+
+/** An answer on its way out, streamed or whole: both are fed by the same events. */
+interface AnswerWriter {
+  admitted(format: WireFormat<unknown>, context: AnswerContext<unknown>): void;
+  accepted(): void;
+  events: AnswerSink["events"];
+  end(ending: AnswerEnding): void;
+}
+
+function openStreamedAnswer(
+  exchange: Exchange,
+  service: Service,
+  source: { pause(): void; resume(): void },
+): AnswerWriter {
+  let encoder: StreamEncoder | null = null;
+  let openTimer: NodeJS.Timeout | undefined;
+  let opened = false;
+  const stream = openEventStream(exchange.response, {
+    source,
+    keepaliveMs: service.settings.keepaliveMs,
+    keepalive: () => encoder?.keepalive() ?? "",
+  });
+
+  function open(): StreamEncoder {
+    if (encoder === null) throw new Error("an answer was opened before it was admitted");
+    clearTimeout(openTimer);
+    if (!opened) {
+      opened = true;
+      stream.open(encoder.open());
+    }
+    return encoder;
+  }
+
+  return {
+    admitted(format, context) {
+      encoder = format.openStream(context);
+      openTimer = setTimeout(open, limits.headersAfterMs);
+    },
+    accepted: () => void open(),
+    events(batch) {
+      stream.write(open().encode(batch));
+    },
+    end(ending) {
+      clearTimeout(openTimer);
+      if (ending.type === "cancelled") return stream.stop();
+      if (ending.type === "finished") return stream.end(open().finish(ending.finish));
+      if (opened) return stream.end(open().fail(ending.failure));
+      answerFailure(exchange, ending.failure);
+    },
+  };
+}
+
+function openWholeAnswer(exchange: Exchange): AnswerWriter {
+  const collector = openGenerationCollector();
+  let build: ((ending: AnswerEnding & { readonly type: "finished" }) => unknown) | null = null;
+  return {
+    admitted(format, context) {
+      build = (ending) => format.buildResponse(collector.finish(ending.finish), context);
+    },
+    accepted: () => undefined,
+    events(batch) {
+      collector.add(batch);
+      if (collector.characters > limits.answerCharactersMax)
+        throw new Failure(
+          "deployment_failed",
+          "The answer is longer than the service holds at once. Ask for it with `stream: true`.",
+        );
+    },
+    end(ending) {
+      if (ending.type === "finished") answerJson(exchange, { status: 200 }, build?.(ending));
+      else if (ending.type === "failed") answerFailure(exchange, ending.failure);
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { inputBound } from "../admission/input-bound.ts";
+import type { Conversation, GenerationOptions } from "../conversation/conversation.ts";
+import type { Prompt } from "../deployment/deployment.ts";
+import { Failure } from "../failure.ts";
+import type { ReasoningReader, WireFormat } from "../formats/wire-format.ts";
+import { limits } from "../limits.ts";
+import { parseJsonBody } from "./parse-json-body.ts";
+
+/** Everything about a request that its answer needs; small, so that a worker can return it. */
+export interface PreparedRequest {
+  readonly stream: boolean;
+  readonly outputTokensRequested: number | null;
+  /** Tokens. */
+  readonly inputBound: number;
+  /** Plain data of the format that parsed the request. */
+  readonly echo: unknown;
+  /** null when the deployment could not say yet how it wants it. */
+  readonly prompt: Prompt | null;
+}
+
+/** Makes a prompt of a conversation; null: the deployment is not known yet. */
+export type PromptBuilder =
+  | ((conversation: Conversation, options: GenerationOptions) => Prompt)
+  | null;
+
+/** Bytes of a body to a request that can be admitted. Throws a Failure for every refusal before money. */
+export function prepareRequest(
+  bytes: Uint8Array<ArrayBuffer>,
+  parts: {
+    readonly format: WireFormat<unknown>;
+    readonly reasoning: ReasoningReader;
+    readonly buildPrompt: PromptBuilder;
+  },
+): PreparedRequest {
+  const parsed = parts.format.parseRequest(parseJsonBody(bytes), parts.reasoning);
+  const bound = inputBound(bytes.byteLength, parsed.itemCount, parsed.toolCount);
+  if (bound > limits.inputBoundMax)
+    throw new Failure(
+      "input_too_large",
+      `The conversation is too long: its bound from bytes, items and tools is ${String(bound)}, ` +
+        `the most is ${String(limits.inputBoundMax)}. Send fewer or shorter messages.`,
+      { tokens: { sent: bound, maximum: limits.inputBoundMax } },
+    );
+  return {
+    stream: parsed.stream,
+    outputTokensRequested: parsed.outputTokensRequested,
+    inputBound: bound,
+    echo: parsed.echo,
+    prompt: parts.buildPrompt?.(parsed.conversation, parsed.options) ?? null,
+  };
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
+
+/** Reads a body of at most limits.bodyBytesMax, or throws a Failure; what comes after a Failure is not kept. */
+export async function readRequestBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  receiveMs: number = limits.requestReceiveMs,
+): Promise<Uint8Array<ArrayBuffer>> {
+  checkHeaders(request);
+  if (request.headers.expect !== undefined) response.writeContinue();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => settle(tooSlow(receiveMs)), receiveMs);
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.byteLength;
+      if (bytes > limits.bodyBytesMax) return settle(tooLarge());
+      chunks.push(chunk);
+    };
+    const onEnd = (): void => settle(null);
+    const onClose = (): void => settle(new Failure("invalid_request", "The request broke off."));
+    function settle(failure: Failure | null): void {
+      clearTimeout(timer);
+      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
+      // A request that broke off raises its error after this listener is gone.
+      request.on("error", () => undefined);
+      if (failure === null) return resolve();
+      request.pause();
+      reject(failure);
+    }
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+  return joinChunks(chunks, bytes);
+}
+
+function checkHeaders(request: IncomingMessage): void {
+  const type = request.headers["content-type"];
+  if (type !== undefined && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type.trim()))
+    throw new Failure(
+      "unsupported_media_type",
+      "The body must be JSON: send the header `content-type: application/json`.",
+    );
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
+    throw new Failure(
+      "unsupported_media_type",
+      "Compressed bodies are not accepted: send the body as it is, without `content-encoding`.",
+    );
+}
+
+/** Owned memory: pooled buffers could not be transferred to a worker. */
+function joinChunks(chunks: readonly Buffer[], bytes: number): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return joined;
+}
+
+function tooLarge(): Failure {
+  return new Failure(
+    "body_too_large",
+    `The body is larger than ${String(limits.bodyBytesMax)} bytes (4 MiB). Send a shorter conversation.`,
+  );
+}
+
+function tooSlow(receiveMs: number): Failure {
+  return new Failure(
+    "request_timeout",
+    `The body did not arrive within ${String(Math.ceil(receiveMs / 1_000))} seconds. Send it without pauses.`,
+  );
+}

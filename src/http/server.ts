@@ -1,0 +1,215 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { Failure, failureFromUnknown } from "../failure.ts";
+import type { RequestId } from "../ledger/ledger.ts";
+import { limits } from "../limits.ts";
+import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
+import { findRoute } from "./routes.ts";
+import type { Service } from "./service.ts";
+
+/** A server that listens. */
+export interface ListeningServer {
+  readonly host: string;
+  readonly port: number;
+  /**
+   * Refuses what is new, lets what runs finish for the time given (milliseconds), then fails and settles the rest.
+   * The listener stays open, so that clients hear why.
+   */
+  drain(withinMs: number): Promise<void>;
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+/** Listens; rejects when the address cannot be had. */
+export async function listen(
+  service: Service,
+  address: { readonly host: string; readonly port: number },
+): Promise<ListeningServer> {
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    void serveExchange(request, response, service);
+  };
+  const server = createServer(
+    {
+      headersTimeout: limits.requestReceiveMs,
+      // Bodies have their own clock, in request-body.ts: a slow one gets an answer in the caller's format.
+      requestTimeout: 0,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: limits.keepAliveMs,
+      maxHeaderSize: limits.headerBytesMax,
+      noDelay: true,
+    },
+    handle,
+  );
+  // Without this, node tells every client to go on before its key has been looked at.
+  server.on("checkContinue", handle);
+  server.on("clientError", refuseMalformed);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(address.port, address.host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return {
+    host: address.host,
+    port: portOf(server),
+    drain: (withinMs) => drain(service, withinMs),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serveExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  service: Service,
+): Promise<void> {
+  const startedAtMs = service.monotonicMs();
+  const gone = new AbortController();
+  const closed = new Promise<void>((resolve) => response.once("close", resolve));
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  // A socket that breaks while an answer is written raises here; "close" follows and is what counts.
+  response.on("error", () => undefined);
+  const exchange = openExchange(request, response, { gone: gone.signal, newId: service.newId });
+  let pattern = "";
+  try {
+    allowOrigin(exchange, service.settings.corsOrigins);
+    if (!answerPreflight(exchange)) {
+      const route = findRoute(
+        request.method ?? "GET",
+        exchange.path,
+        request.headers.upgrade !== undefined,
+      );
+      pattern = route.pattern;
+      await route.handler(exchange, service);
+    }
+  } catch (error) {
+    fail(exchange, error, service);
+  }
+  lingerAfterEarlyAnswer(request);
+  await closed;
+  const { caller, failureCode, generation } = exchange.record;
+  service.telemetry.requestEnded({
+    requestId: exchange.requestId,
+    method: request.method ?? "",
+    route: pattern,
+    // nginx's number for a client that left before its answer began.
+    status: response.headersSent ? response.statusCode : 499,
+    failureCode,
+    accountId: caller?.accountId ?? null,
+    keyId: caller?.keyId ?? null,
+    totalMs: Math.round(service.monotonicMs() - startedAtMs),
+    generation,
+  });
+}
+
+function openExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: { readonly gone: AbortSignal; readonly newId: (prefix: string) => string },
+): Exchange {
+  const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+  const shape =
+    path.startsWith("/v1/messages") || request.headers["anthropic-version"] !== undefined
+      ? "messages"
+      : "openai";
+  const requestId = parts.newId("req_") as RequestId;
+  response.setHeader("x-request-id", requestId);
+  if (shape === "messages") response.setHeader("request-id", requestId);
+  return {
+    request,
+    response,
+    requestId,
+    shape,
+    path,
+    gone: parts.gone,
+    record: { caller: null, failureCode: null, generation: null },
+  };
+}
+
+function fail(exchange: Exchange, error: unknown, service: Service): void {
+  const failure = failureFromUnknown(error);
+  exchange.record.failureCode = failure.code;
+  if (failure.kind.status >= 500)
+    service.telemetry.failed({
+      requestId: exchange.requestId,
+      code: failure.code,
+      cause: failure.facts.cause ?? failure,
+    });
+  // Answers that had begun are ended by their own writer; here that writer itself broke.
+  if (exchange.response.headersSent) exchange.response.destroy();
+  else answerFailure(exchange, failure);
+}
+
+function allowOrigin(exchange: Exchange, origins: readonly string[]): void {
+  const { origin } = exchange.request.headers;
+  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return;
+  exchange.response.setHeader("access-control-allow-origin", origin);
+  exchange.response.setHeader("vary", "origin");
+  exchange.response.setHeader(
+    "access-control-expose-headers",
+    "x-request-id, request-id, retry-after, x-should-retry, x-tributary-output-allowance, " +
+      "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests",
+  );
+}
+
+/** A browser asks before it sends a key. Only for origins that are allowed; others see no permission. */
+function answerPreflight(exchange: Exchange): boolean {
+  const { request, response } = exchange;
+  const asked = request.headers["access-control-request-method"];
+  if (request.method !== "OPTIONS" || asked === undefined) return false;
+  if (!response.hasHeader("access-control-allow-origin")) return false;
+  response.setHeader("access-control-allow-methods", "GET, POST");
+  response.setHeader(
+    "access-control-allow-headers",
+    request.headers["access-control-request-headers"] ?? "authorization, content-type",
+  );
+  response.setHeader("access-control-max-age", "600");
+  response.writeHead(204).end();
+  return true;
+}
+
+/** What never became a request: there is no path to choose an error shape by, so it is the smallest answer. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+      ? "408 Request Timeout"
+      : error.code === "HPE_HEADER_OVERFLOW"
+        ? "431 Request Header Fields Too Large"
+        : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
+
+async function drain(service: Service, withinMs: number): Promise<void> {
+  service.state.draining = true;
+  if (await isIdleWithin(service, withinMs)) return;
+  const failure = new Failure(
+    "overloaded",
+    "The service is shutting down before this answer was complete. Nothing was charged. Try again in a moment.",
+    { retryAfterSeconds: 5 },
+  );
+  for (const generation of service.state.generations) generation.fail(failure);
+  await isIdleWithin(service, limits.drainSettleMs);
+}
+
+async function isIdleWithin(service: Service, withinMs: number): Promise<boolean> {
+  const endMs = service.monotonicMs() + withinMs;
+  while (service.state.requests > 0) {
+    if (service.monotonicMs() >= endMs) return false;
+    await new Promise((resolve) => setTimeout(resolve, limits.drainPollMs));
+  }
+  return true;
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,40 @@
+import type { WireFormatName } from "../formats/wire-format.ts";
+import type { GenerationParts, ServedGeneration } from "../generation/serve-generation.ts";
+import type { SealKey } from "../seal/reasoning-seal.ts";
+import type { BodyWorkers } from "./body-workers.ts";
+
+/** What the handlers work with; made once by gateway.ts. */
+export interface Service extends GenerationParts {
+  readonly workers: BodyWorkers;
+  readonly sealKeys: readonly SealKey[];
+  readonly settings: ServiceSettings;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly newId: (prefix: string) => string;
+  /** Text of /metrics. */
+  readonly metrics: () => string;
+  readonly state: ServiceState;
+}
+
+/** The settings that handlers read. */
+export interface ServiceSettings {
+  readonly legacyAliases: readonly string[];
+  readonly keepaliveMs: number;
+  readonly generationsMax: number;
+  readonly corsOrigins: readonly string[];
+}
+
+/** What changes while the process runs. */
+export interface ServiceState {
+  draining: boolean;
+  /** Generation requests from after authorization until their end. */
+  requests: number;
+  /** Those of them that are being served. */
+  readonly generations: Set<ServedGeneration>;
+}
+
+/** The format that a generation route speaks, with the header that wins when a caller presents two keys. */
+export interface GenerationRoute {
+  readonly format: WireFormatName;
+  readonly preferredKey: "x-api-key" | "bearer";
+}
