@@ -1,0 +1,68 @@
+import pino, { type Logger } from "pino";
+import { formatPretty } from "./pretty-line.ts";
+
+/** Where lines go. */
+export interface LogDestination {
+  write(text: string): void;
+  /** What was written has left this process when it returns. */
+  flush(): void;
+}
+
+/** How lines are written. */
+export interface LogOptions {
+  readonly level: "trace" | "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: pretty when `terminal`, JSON lines otherwise. */
+  readonly format: "auto" | "json" | "pretty";
+  readonly terminal: boolean;
+  readonly destination: LogDestination;
+}
+
+/** The log of a process. */
+export interface Log {
+  readonly lines: Logger;
+  readonly pretty: boolean;
+  /** Text that is shown whatever the level is, in order with the other lines. */
+  print(text: string): void;
+  flush(): void;
+}
+
+/** Opens the log. No line has the process id or the host: whoever collects lines knows them better. */
+export function openLog(options: LogOptions): Log {
+  const { level, format, terminal, destination } = options;
+  const pretty = format === "pretty" || (format === "auto" && terminal);
+  const lines = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      messageKey: "event",
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pretty
+      ? { write: (line: string) => destination.write(formatPretty(line, terminal)) }
+      : destination,
+  );
+  return {
+    lines,
+    pretty,
+    print: (text) => destination.write(text),
+    flush: () => destination.flush(),
+  };
+}
+
+/** Standard output: writes of one tick leave together and nothing waits for a slow reader. */
+export function openStandardOutput(): LogDestination {
+  const output = pino.destination({ dest: 1, sync: false });
+  // Nobody reads any more, as with `| head`; the service goes on.
+  output.on("error", () => {});
+  return {
+    write: (text) => void output.write(text),
+    flush: () => {
+      try {
+        output.flushSync();
+      } catch {
+        // Not open yet, or the reader has gone: nothing is left to do at the end of a process.
+      }
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { styleText } from "node:util";
+
+const colours: Readonly<Record<string, "gray" | "cyan" | "yellow" | "red">> = {
+  trace: "gray",
+  debug: "gray",
+  info: "cyan",
+  warn: "yellow",
+  error: "red",
+};
+
+/** One JSON line of the log for human eyes: time, level, event, then the other fields. */
+export function formatPretty(line: string, coloured: boolean): string {
+  const { level, time, event, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const name = typeof level === "string" ? level : "info";
+  const label = name.toUpperCase().padEnd(5);
+  const clock = typeof time === "string" ? time.slice(11, 23) : "";
+  const shown = coloured
+    ? styleText(colours[name] ?? "cyan", label, { validateStream: false })
+    : label;
+  const words = [...fieldWords(fields, "")].join(" ");
+  return `${clock} ${shown} ${showValue(event)}${words === "" ? "" : `  ${words}`}\n`;
+}
+
+function* fieldWords(fields: object, prefix: string): Generator<string> {
+  for (const [name, value] of Object.entries(fields) as [string, unknown][]) {
+    if (value === null || value === undefined) continue;
+    if (typeof value === "object" && !Array.isArray(value))
+      yield* fieldWords(value, `${prefix}${name}.`);
+    else yield `${prefix}${name}=${showValue(value)}`;
+  }
+}
+
+/** Words as they are; anything else quoted, so that no text can move the cursor of a terminal. */
+function showValue(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return /^[\w./:@+,[\]{}"-]+(?: [\w./:-]+)*$/.test(text) ? text : JSON.stringify(text);
+}

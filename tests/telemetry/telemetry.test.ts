@@ -1,0 +1,253 @@
+import { describe, expect, it } from "vitest";
+import { failureKinds } from "../../src/failure.ts";
+import type { GenerationFacts, RequestFacts } from "../../src/telemetry/events.ts";
+import { type LogOptions, openLog } from "../../src/telemetry/log.ts";
+import { openTelemetry, type ServiceTelemetry } from "../../src/telemetry/telemetry.ts";
+
+interface Opened {
+  readonly telemetry: ServiceTelemetry;
+  readonly text: () => string;
+  readonly lines: () => Record<string, unknown>[];
+}
+
+function open(options: Partial<LogOptions> = {}, secrets: readonly string[] = []): Opened {
+  const written: string[] = [];
+  const log = openLog({
+    level: "info",
+    format: "json",
+    terminal: false,
+    destination: { write: (text) => void written.push(text), flush: () => {} },
+    ...options,
+  });
+  const text = (): string => written.join("");
+  return {
+    telemetry: openTelemetry({ log, secrets }),
+    text,
+    lines: () =>
+      text()
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}
+
+const generation: GenerationFacts = {
+  format: "messages",
+  streamed: true,
+  outcome: "completed",
+  allowance: 4096,
+  inputTokens: 12,
+  outputTokens: 34,
+  cachedInputTokens: 5,
+  chargedNanos: 1_500_000_000n,
+  firstOutputMs: 40,
+  totalMs: 700.04,
+};
+
+const request: RequestFacts = {
+  requestId: "req_1",
+  method: "POST",
+  route: "/v1/messages",
+  status: 200,
+  failureCode: null,
+  accountId: "acct_1",
+  keyId: "key_1",
+  totalMs: 712.345,
+  generation,
+};
+
+describe("a request that ended", () => {
+  it("is one line with what it was, how it ended and what it cost", () => {
+    const { telemetry, lines } = open();
+    telemetry.requestEnded(request);
+    expect(lines()).toEqual([
+      {
+        level: "info",
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
+        event: "request",
+        requestId: "req_1",
+        method: "POST",
+        route: "/v1/messages",
+        status: 200,
+        failureCode: null,
+        accountId: "acct_1",
+        keyId: "key_1",
+        totalMs: 712.3,
+        generation: { ...generation, chargedNanos: "1500000000", totalMs: 700 },
+      },
+    ]);
+  });
+
+  it("moves the metrics of requests, tokens, credit and time", () => {
+    const { telemetry } = open();
+    telemetry.requestEnded(request);
+    telemetry.requestEnded({ ...request, status: 502, failureCode: "deployment_failed" });
+    telemetry.requestEnded({ ...request, route: "", status: 404, generation: null });
+    const metrics = telemetry.metricsText();
+    for (const line of [
+      'tributary_requests_total{method="POST",route="/v1/messages",status="200"} 1',
+      'tributary_requests_total{method="POST",route="none",status="404"} 1',
+      'tributary_failures_total{code="deployment_failed"} 1',
+      'tributary_generations_total{format="messages",streamed="true",outcome="completed"} 2',
+      'tributary_input_tokens_total{format="messages"} 24',
+      'tributary_output_tokens_total{format="messages"} 68',
+      'tributary_cached_input_tokens_total{format="messages"} 10',
+      "tributary_credit_charged_total 3",
+      'tributary_first_output_seconds_bucket{format="messages",le="0.025"} 0',
+      'tributary_first_output_seconds_bucket{format="messages",le="0.05"} 2',
+      'tributary_generation_seconds_bucket{format="messages",le="0.5"} 0',
+      'tributary_generation_seconds_bucket{format="messages",le="1"} 2',
+    ])
+      expect(metrics.split("\n")).toContain(line);
+  });
+
+  it.each(Object.entries(failureKinds))("with %s is logged as its row says", (code, kind) => {
+    const { telemetry, lines } = open({ level: "debug" });
+    telemetry.requestEnded({ ...request, failureCode: code });
+    telemetry.failed({ requestId: "req_1", code, cause: new Error("x") });
+    expect(lines().map(({ level }) => level)).toEqual([kind.logLevel, kind.logLevel]);
+  });
+
+  it("is seen at debug only when it was a probe that went well", () => {
+    const { telemetry, lines } = open();
+    telemetry.requestEnded({ ...request, method: "GET", route: "/healthz", generation: null });
+    expect(lines()).toEqual([]);
+    telemetry.requestEnded({
+      ...request,
+      route: "/readyz",
+      status: 503,
+      failureCode: "overloaded",
+    });
+    expect(lines()).toMatchObject([{ level: "warn", route: "/readyz" }]);
+  });
+});
+
+describe("the process", () => {
+  it("shows its running generations, lateness and memory", async () => {
+    const { telemetry } = open();
+    telemetry.watchRunningGenerations(() => 3);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const until = performance.now() + 150;
+    while (performance.now() < until);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const metrics = telemetry.metricsText();
+    telemetry[Symbol.dispose]();
+    const value = (name: string): number =>
+      Number(
+        metrics
+          .split("\n")
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(" ")[1],
+      );
+    expect(value("tributary_running_generations")).toBe(3);
+    expect(value('tributary_event_loop_lateness_seconds{quantile="1"}')).toBeGreaterThan(0.1);
+    expect(value("process_resident_memory_bytes")).toBeGreaterThan(1e7);
+    expect(value("tributary_heap_used_bytes")).toBeGreaterThan(1e6);
+    expect(Math.abs(value("process_start_time_seconds") - Date.now() / 1000)).toBeLessThan(600);
+  });
+});
+
+describe("a log", () => {
+  const marker = "MARKERprompt";
+  const secret = "sk-MARKERsecret";
+  const key = "trib_abc_def_MARKERkey";
+
+  function sayEverything(telemetry: ServiceTelemetry): void {
+    let parseError: unknown = null;
+    try {
+      JSON.parse(`{"a": ${marker}}`);
+    } catch (error) {
+      parseError = error;
+    }
+    const causes = [
+      parseError,
+      marker,
+      { marker },
+      new Error(marker, { cause: new TypeError(marker) }),
+      new AggregateError([new Error(marker)], marker),
+    ];
+    for (const cause of causes) {
+      telemetry.failed({ requestId: "req_1", code: "internal", cause });
+      telemetry.ledgerRetry({ operation: "settle", cause });
+    }
+    telemetry.deploymentRefused({
+      requestId: "req_1",
+      status: 400,
+      type: `you said ${marker}`,
+      code: `"${marker}"`,
+      param: `${marker} is bad`,
+      words: `${marker} ${secret}`,
+    });
+    telemetry.lifecycle("listening", { url: `http://x/?key=${secret}`, key });
+    telemetry.settlementLate({ requestId: "req_1" });
+    telemetry.leasesLost({ count: 2 });
+    telemetry.reservationsExpired({ count: 1 });
+  }
+
+  it.each(["json", "pretty"] as const)(
+    "in %s never shows a prompt, an answer or a secret",
+    (format) => {
+      const { telemetry, text } = open({ format }, [secret]);
+      sayEverything(telemetry);
+      expect(text().split("\n").length).toBeGreaterThan(14);
+      expect(text()).not.toContain("MARKER");
+      expect(telemetry.metricsText()).not.toContain("MARKER");
+    },
+  );
+
+  it("shows at debug what the deployment said, but no secret even then", () => {
+    const { telemetry, text } = open({ level: "debug" }, [secret]);
+    sayEverything(telemetry);
+    expect(text()).toContain(marker);
+    expect(text()).not.toContain("MARKERsecret");
+    expect(text()).not.toContain("MARKERkey");
+  });
+
+  it("names the cause: its class, its code, its places, and the system's own words", () => {
+    const { telemetry, lines } = open();
+    const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), {
+      code: "ECONNREFUSED",
+      syscall: "connect",
+    });
+    telemetry.failed({
+      requestId: "req_1",
+      code: "overloaded",
+      cause: new TypeError("fetch failed", { cause: refused }),
+    });
+    expect(lines()).toMatchObject([
+      {
+        event: "failure",
+        level: "warn",
+        code: "overloaded",
+        cause: {
+          name: "TypeError",
+          message: null,
+          stack: expect.stringMatching(/^\s+at .*telemetry\.test\.ts/) as string,
+          cause: { code: "ECONNREFUSED", message: "connect ECONNREFUSED 127.0.0.1:9" },
+        },
+      },
+    ]);
+  });
+
+  it("is one readable line an event when pretty", () => {
+    const { telemetry, text } = open({ format: "auto", terminal: true });
+    telemetry.lifecycle("listening", {
+      url: "http://127.0.0.1:8080",
+      words: "a\u001B[2Jb",
+      none: null,
+    });
+    const escape = String.fromCodePoint(27);
+    expect(text().replaceAll(escape, "<esc>")).toMatch(
+      /^\d\d:\d\d:\d\d\.\d{3} <esc>\[36mINFO <esc>\[39m listening {2}url=http:\/\/127\.0\.0\.1:8080 words="a\\u001b\[2Jb"\n$/,
+    );
+  });
+
+  it("is JSON lines when nobody sees it, and silent at the level silent", () => {
+    const automatic = open({ format: "auto" });
+    automatic.telemetry.lifecycle("draining", {});
+    expect(automatic.lines()).toMatchObject([{ event: "draining" }]);
+    const silent = open({ level: "silent" });
+    sayEverything(silent.telemetry);
+    expect(silent.text()).toBe("");
+  });
+});
