@@ -1,0 +1,106 @@
+import type { Config } from "./config/config.ts";
+import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
+import { openEmbeddedDeployment } from "./deployment/embedded/deployment.ts";
+import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
+import { openBodyWorkers } from "./http/body-workers.ts";
+import { newId } from "./http/new-id.ts";
+import { type ListeningServer, listen } from "./http/server.ts";
+import type { Service } from "./http/service.ts";
+import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
+import type { FirstAccount } from "./ledger/ledger.ts";
+import { openSqliteLedger, type SqliteLedger } from "./ledger/sqlite/ledger.ts";
+import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
+
+/** A service that listens. Disposing it drains first. */
+export interface Gateway extends AsyncDisposable {
+  readonly address: { readonly host: string; readonly port: number; readonly url: string };
+  /** The account and key made because the ledger was empty; the secret is shown nowhere else. */
+  readonly first: FirstAccount | null;
+  describe(): DeploymentDescription;
+  /** Refuses new requests, lets running ones finish up to the configured time, fails and settles the rest. */
+  drain(): Promise<void>;
+}
+
+/** What the process gives its gateway. */
+export interface GatewayParts {
+  readonly telemetry: ServiceTelemetry;
+  /** Bytes of weights on their way in; `totalBytes` is null while unknown. */
+  readonly onProgress: (progress: {
+    readonly bytes: number;
+    readonly totalBytes: number | null;
+  }) => void;
+}
+
+/** Builds the service from its settings and listens. What is opened here is disposed in reverse order. */
+export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
+  await using opened = new AsyncDisposableStack();
+  const { telemetry } = parts;
+  const ledger = opened.use(await openLedger(config, telemetry));
+  const first = await ledger.ensureFirstAccount(config.startingCreditNanos);
+  const leases = opened.use(
+    openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
+  );
+  const deployment = opened.use(openDeployment(config, parts));
+  const sealKeys = await ledger.sealKeys();
+  const service: Service = {
+    ledger,
+    deployment,
+    leases,
+    telemetry,
+    workers: opened.use(openBodyWorkers(sealKeys)),
+    sealKeys,
+    settings: config,
+    now: Date.now,
+    monotonicMs: () => performance.now(),
+    newId,
+    metrics: () => telemetry.metricsText(),
+    state: { draining: false, requests: 0, generations: new Set() },
+  };
+  telemetry.watchRunningGenerations(() => service.state.generations.size);
+  const server = await listen(service, config);
+  opened.defer(() => server.close());
+  const drain = (): Promise<void> => server.drain(config.drainSeconds * 1_000);
+  opened.defer(drain);
+  const owned = opened.move();
+  return {
+    address: addressOf(server),
+    first,
+    describe: () => deployment.describe(),
+    drain,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<SqliteLedger> {
+  if (config.database.kind === "postgres")
+    throw new Error("config.ts lets no PostgreSQL address pass");
+  return openSqliteLedger(
+    {
+      path: config.database.path,
+      synchronous: config.sqliteSynchronous,
+      prices: config.prices,
+      concurrencyPerAccount: config.concurrencyPerAccount,
+      requestsPerMinute: config.requestsPerMinute,
+      leaseMs: config.leaseSeconds * 1_000,
+    },
+    { now: Date.now, telemetry },
+  );
+}
+
+function openDeployment(config: Config, parts: GatewayParts): Deployment {
+  const { telemetry } = parts;
+  const onLifecycle = telemetry.lifecycle.bind(telemetry);
+  return config.deployment === null
+    ? openEmbeddedDeployment(config, { now: Date.now, onProgress: parts.onProgress, onLifecycle })
+    : openOpenaiCompatibleDeployment(config.deployment, {
+        now: Date.now,
+        newId,
+        onRefused: telemetry.deploymentRefused.bind(telemetry),
+      });
+}
+
+function addressOf(server: ListeningServer): Gateway["address"] {
+  const { host, port } = server;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return { host, port, url: `http://${name}:${String(port)}` };
+}
