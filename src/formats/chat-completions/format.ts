@@ -1,0 +1,13 @@
+import type { WireFormat } from "../wire-format.ts";
+import { parseChatCompletionsRequest } from "./request.ts";
+import { buildChatCompletion } from "./response.ts";
+import { openChatCompletionsStream } from "./stream.ts";
+import type { ChatCompletionsEcho } from "./wire.ts";
+
+/** The Chat Completions format. */
+export const chatCompletionsFormat: WireFormat<ChatCompletionsEcho> = {
+  name: "chat-completions",
+  parseRequest: (body) => parseChatCompletionsRequest(body),
+  openStream: openChatCompletionsStream,
+  buildResponse: buildChatCompletion,
+};

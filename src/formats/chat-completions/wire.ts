@@ -1,0 +1,58 @@
+/** What an answer repeats of a Chat Completions request. */
+export interface ChatCompletionsEcho {
+  readonly model: string;
+  /** The client asked for the usage chunk of a stream. */
+  readonly includeUsage: boolean;
+  /** Names of the tools that take raw text, so that their calls come back as custom calls. */
+  readonly customTools: readonly string[];
+}
+
+/** Why an answer stopped, as this format spells it. */
+export type ChatFinishReason = "stop" | "length" | "tool_calls" | "content_filter";
+
+/** Tokens of one request, as this format spells them. */
+export interface ChatUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details: { readonly cached_tokens: number };
+  readonly completion_tokens_details: { readonly reasoning_tokens: number };
+}
+
+/** A call of the model, as this format spells it. */
+export type ChatToolCall =
+  | {
+      readonly id: string;
+      readonly type: "function";
+      readonly function: { readonly name: string; readonly arguments: string };
+    }
+  | {
+      readonly id: string;
+      readonly type: "custom";
+      readonly custom: { readonly name: string; readonly input: string };
+    };
+
+/** The body of a Chat Completions answer. */
+export interface ChatCompletionBody {
+  readonly id: string;
+  readonly object: "chat.completion";
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly [
+    {
+      readonly index: 0;
+      readonly message: {
+        readonly role: "assistant";
+        readonly content: string | null;
+        readonly refusal: null;
+        /** An extension that engines and clients share. */
+        readonly reasoning_content?: string;
+        readonly tool_calls?: readonly ChatToolCall[];
+      };
+      readonly logprobs: null;
+      readonly finish_reason: ChatFinishReason;
+    },
+  ];
+  readonly usage: ChatUsage;
+}

@@ -1,0 +1,96 @@
+import type { Conversation, GenerationOptions } from "../../conversation/conversation.ts";
+import { joinTurns } from "../../conversation/join-turns.ts";
+import { Failure } from "../../failure.ts";
+import {
+  type Fields,
+  isAbsent,
+  readInputItems,
+  readModel,
+  readOptionalBoolean,
+  readOptionalInteger,
+  readOptionalNumber,
+  readOutputTokens,
+  readStopSequences,
+  refuseJsonSchemaOutput,
+} from "../read-fields.ts";
+import { resolveToolChoice } from "../read-tools.ts";
+import type { ParsedRequest, ReasoningReader } from "../wire-format.ts";
+import { readMessagesTurns, readSystemTurns } from "./messages.ts";
+import { readMessagesToolChoice, readMessagesTools } from "./tools.ts";
+import type { MessagesEcho } from "./wire.ts";
+
+/** A Messages body, understood. Throws a Failure that names the field. */
+export function parseMessagesRequest(
+  body: Fields,
+  reasoning: ReasoningReader,
+): ParsedRequest<MessagesEcho> {
+  const echo = { model: readModel(body["model"]) };
+  const { conversation, itemCount, toolCount } = parseMessagesConversation(body, reasoning);
+  return {
+    conversation,
+    options: readOptions(body),
+    stream: readOptionalBoolean(body["stream"], "stream") ?? false,
+    outputTokensRequested: readOutputTokens(body["max_tokens"], "max_tokens"),
+    itemCount,
+    toolCount,
+    echo,
+  };
+}
+
+/** The conversation of a Messages body, and the counts that its limits are about. */
+export function parseMessagesConversation(
+  body: Fields,
+  reasoning: ReasoningReader,
+): {
+  readonly conversation: Conversation;
+  readonly itemCount: number;
+  readonly toolCount: number;
+} {
+  refuseJsonSchemaOutput(body);
+  refuseThread(body["thread"]);
+  const items = readInputItems(body["messages"], "messages");
+  const offered = readMessagesTools(body["tools"]);
+  const { choice, parallelToolCalls } = readMessagesToolChoice(body["tool_choice"]);
+  const turns = [...readSystemTurns(body["system"]), ...readMessagesTurns(items, reasoning)];
+  return {
+    conversation: {
+      turns: joinTurns(turns),
+      tools: offered.tools,
+      toolChoice: resolveToolChoice(choice, offered),
+      parallelToolCalls,
+    },
+    itemCount: items.length,
+    toolCount: offered.count,
+  };
+}
+
+// Not read, whatever they hold: thinking, output_config, context_management, mcp_servers, container, betas,
+// service_tier, metadata, safeguards and cache_control anywhere.
+function readOptions(body: Fields): GenerationOptions {
+  const wholeFromZero = { min: 0, max: Number.MAX_SAFE_INTEGER };
+  return {
+    // The vendor stops at 1; what the engine can do beyond that is no reason to refuse.
+    temperature: readOptionalNumber(body["temperature"], "temperature", { min: 0, max: 2 }),
+    topP: readOptionalNumber(body["top_p"], "top_p", { min: 0, max: 1 }),
+    topK: readOptionalInteger(body["top_k"], "top_k", wholeFromZero),
+    stopSequences: readStopSequences(body["stop_sequences"], "stop_sequences"),
+    seed: null,
+    presencePenalty: null,
+    frequencyPenalty: null,
+    reasoningEffort: null,
+    responseFormat: "text",
+  };
+}
+
+/** The SDK's tool runner sends whole histories once it reads these details. */
+function refuseThread(value: unknown): void {
+  if (isAbsent(value)) return;
+  throw new Failure(
+    "not_offered",
+    "thread: conversations are not kept here. Leave it out and send the whole history in messages.",
+    {
+      param: "thread",
+      messagesDetails: { error_code: "thread_unsupported_request", unsupported: ["thread"] },
+    },
+  );
+}

@@ -1,0 +1,74 @@
+import type { Generation } from "../../conversation/collect-generation.ts";
+import type { AssistantPart } from "../../conversation/conversation.ts";
+import type { EngineFinish, Usage } from "../../conversation/generation-event.ts";
+import type { AnswerContext, ReasoningWriter } from "../wire-format.ts";
+import { parseToolInput } from "./parse-tool-input.ts";
+import type {
+  MessageBody,
+  MessagesBlock,
+  MessagesEcho,
+  MessagesStopReason,
+  MessagesUsage,
+} from "./wire.ts";
+
+/** The body of a whole answer. */
+export function buildMessage(
+  generation: Generation,
+  context: AnswerContext<MessagesEcho>,
+): MessageBody {
+  const { finish } = generation;
+  return {
+    id: context.newId("msg_"),
+    type: "message",
+    role: "assistant",
+    model: context.echo.model,
+    content: generation.parts.map((part) => buildBlock(part, context.reasoning)),
+    ...spellStop(finish),
+    usage: buildMessagesUsage(finish.usage),
+  };
+}
+
+/** Why an answer stopped. A stop sequence is told only where the deployment names it. */
+export function spellStop({ reason, stopSequence }: EngineFinish): {
+  readonly stop_reason: MessagesStopReason;
+  readonly stop_sequence: string | null;
+} {
+  if (reason === "stop" && stopSequence !== null)
+    return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
+  return { stop_reason: stopReasons[reason], stop_sequence: null };
+}
+
+const stopReasons = {
+  stop: "end_turn",
+  length: "max_tokens",
+  "tool-calls": "tool_use",
+  "content-filter": "refusal",
+} as const satisfies Record<EngineFinish["reason"], MessagesStopReason>;
+
+/** Tokens of one request: what came out of a cache is told apart, so that both add up to the prompt. */
+export function buildMessagesUsage(usage: Usage): MessagesUsage {
+  return {
+    input_tokens: usage.inputTokens - usage.cachedInputTokens,
+    output_tokens: usage.outputTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: usage.cachedInputTokens,
+  };
+}
+
+function buildBlock(part: AssistantPart, reasoning: ReasoningWriter): MessagesBlock {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "reasoning": {
+      const signer = reasoning.openSigner();
+      signer.update(part.text);
+      return { type: "thinking", thinking: part.text, signature: signer.finish() };
+    }
+    case "tool-call": {
+      const input = parseToolInput(part.arguments);
+      return { type: "tool_use", id: part.id, name: part.name, input };
+    }
+    default:
+      return part satisfies never;
+  }
+}
