@@ -119,6 +119,12 @@ export function readArray(value: unknown, param: string): readonly unknown[] {
   throw wrongType(value, param, "an array");
 }
 
+/** The parts of a content that is no string. `parts` says what they are called in this format. */
+export function readContentParts(value: unknown, param: string, parts: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw wrongType(value, param, `a string or an array of ${parts}`);
+}
+
 /** An array, empty where there is none. */
 export function readOptionalArray(value: unknown, param: string): readonly unknown[] {
   return isAbsent(value) ? [] : readArray(value, param);
@@ -178,7 +184,7 @@ function refuseJsonSchemaType(format: unknown, param: string): void {
   if (!isObject(format) || format["type"] !== "json_schema") return;
   throw notOfferedField(
     param,
-    "JSON Schema output is not offered. Leave it out, describe the shape in a message, and check the answer yourself.",
+    "json_schema output is not offered. Leave it out, describe the shape in a message, and check the answer yourself.",
   );
 }
 

@@ -6,7 +6,7 @@ import {
   isAbsent,
   notOfferedField,
   quote,
-  readArray,
+  readContentParts,
   readObject,
   readOneOf,
   readOptionalArray,
@@ -68,9 +68,7 @@ function readParts(
   param: string,
   types: readonly ("text" | "refusal")[],
 ): readonly string[] {
-  if (isAbsent(value))
-    throw invalidField(param, "must be a string or an array of text parts; it is missing.");
-  return readArray(value, param).map((item, index) => {
+  return readContentParts(value, param, "text parts").map((item, index) => {
     const at = `${param}[${String(index)}]`;
     const part = readObject(item, at);
     const media = nameOfMedia(part);
@@ -86,7 +84,7 @@ function readToolResult(fields: Fields, param: string, calls: CallRegister): Tur
   const content = fields["content"];
   const at = `${param}.content`;
   if (typeof content === "string") return { role: "tool", callId, text: content };
-  const texts = readArray(content, at).map((item, index) =>
+  const texts = readContentParts(content, at, "text parts").map((item, index) =>
     readResultPart(readObject(item, `${at}[${String(index)}]`), `${at}[${String(index)}]`),
   );
   return { role: "tool", callId, text: texts.join("\n") };

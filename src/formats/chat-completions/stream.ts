@@ -101,11 +101,10 @@ function openChunks({ newId, createdAtMs, echo }: AnswerContext<ChatCompletionsE
     `"created":${String(Math.floor(createdAtMs / 1000))},"model":${JSON.stringify(echo.model)},"choices":[`;
   const deltaOpening = `${opening}{"index":0,"delta":{`;
   const closing = echo.includeUsage ? `}],"usage":null}\n\n` : `}]}\n\n`;
-  const deltaClosing = `},"logprobs":null,"finish_reason":null${closing}`;
+  const deltaClosing = `},"finish_reason":null${closing}`;
   return {
     encodeDelta: (fields) => `${deltaOpening}${fields}${deltaClosing}`,
-    encodeFinish: (reason) =>
-      `${deltaOpening}},"logprobs":null,"finish_reason":"${reason}"${closing}`,
+    encodeFinish: (reason) => `${deltaOpening}},"finish_reason":"${reason}"${closing}`,
     encodeUsage: (usage) => `${opening}],"usage":${JSON.stringify(usage)}}\n\n`,
   };
 }

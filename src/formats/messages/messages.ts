@@ -3,10 +3,9 @@ import {
   type Fields,
   invalidField,
   isAbsent,
-  readArray,
+  readContentParts,
   readObject,
   readOneOf,
-  readOptionalArray,
   readOptionalBoolean,
   readString,
 } from "../read-fields.ts";
@@ -76,9 +75,7 @@ function readMessage(fields: Fields, param: string, reading: Reading): readonly 
 }
 
 function readBlocks(value: unknown, param: string): readonly Fields[] {
-  if (isAbsent(value))
-    throw invalidField(param, "must be a string or an array of blocks; it is missing.");
-  return readArray(value, param).map((item, index) =>
+  return readContentParts(value, param, "blocks").map((item, index) =>
     readObject(item, `${param}[${String(index)}]`),
   );
 }
@@ -117,7 +114,7 @@ function readToolResult(block: Fields, param: string, calls: CallRegister): Turn
   const text =
     typeof content === "string"
       ? content
-      : readOptionalArray(content, `${param}.content`)
+      : readContentParts(content ?? [], `${param}.content`, "blocks")
           .map((item, index) => {
             const at = `${param}.content[${String(index)}]`;
             return readResultBlock(readObject(item, at), at);
