@@ -59,6 +59,11 @@ export const limits = {
   tokenizerMs: 400,
   /** Bytes a token where the time ran out; English has more than four. */
   tokenizerGuessBytesPerToken: 3,
+  /** 1e9 credits in nanos: sums of what an account may hold stay far inside 64 bits. */
+  creditNanosMax: 1_000_000_000_000_000_000n,
+  /** Characters of an account's or a key's name, and of a note beside an amount. */
+  nameCharactersMax: 100,
+  noteCharactersMax: 500,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
   ledgerBusyMs: 5_000,
   /** Operations that may wait for the ledger's thread; more are refused as overload, so that memory stays bounded. */

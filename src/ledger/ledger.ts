@@ -115,8 +115,17 @@ export interface KeyRecord {
   readonly revokedAtMs: number | null;
 }
 
+/** What was made because the ledger was empty. `secret` is the whole key, shown once. */
+export interface FirstAccount {
+  readonly account: Account;
+  readonly key: KeyRecord;
+  readonly secret: string;
+}
+
 /** The operator's half of the ledger. All promises reject with an OperatorError for what the operator got wrong. */
 export interface LedgerAdministration {
+  /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
+  ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
   listAccounts(): Promise<readonly Account[]>;
   showAccount(id: string): Promise<Account>;

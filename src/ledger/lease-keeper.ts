@@ -1,0 +1,187 @@
+import type { Ledger, RequestId } from "./ledger.ts";
+import { limits } from "../limits.ts";
+
+/** Keeps the leases of this process's reservations, and gives back what dead processes held. */
+export interface LeaseKeeper extends AsyncDisposable {
+  /**
+   * From now on the lease is renewed; `onLost` is called once when that could not be done in time. `askedAtMs` is the
+   * monotonic time just before the admission was asked for: the lease cannot have begun earlier.
+   */
+  hold(requestId: RequestId, onLost: () => void, askedAtMs?: number): void;
+  drop(requestId: RequestId): void;
+}
+
+/** Business events of leases; telemetry/events.ts has them. */
+export interface LeaseTelemetry {
+  leasesLost(facts: { readonly count: number }): void;
+  reservationsExpired(facts: { readonly count: number }): void;
+  ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
+}
+
+/** Timers, so that tests need not wait. */
+export interface LeaseTimers {
+  set(callback: () => void, delayMs: number): unknown;
+  clear(timer: unknown): void;
+}
+
+/** How long leases are, and what the keeper works with. */
+export interface LeaseKeeperParts {
+  /** As the ledger gives them. */
+  readonly leaseMs: number;
+  readonly telemetry: LeaseTelemetry;
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonicMs?: () => number;
+  readonly timers?: LeaseTimers;
+}
+
+interface Held {
+  /** By the monotonic clock. */
+  endsAtMs: number;
+  cancelled: boolean;
+  readonly onLost: () => void;
+}
+
+/** Renews every third of a lease, and expires others' then; begins at once with what dead processes left. */
+export function openLeaseKeeper(
+  ledger: Pick<Ledger, "renew" | "expire">,
+  parts: LeaseKeeperParts,
+): LeaseKeeper {
+  const {
+    leaseMs,
+    monotonicMs = () => performance.now(),
+    telemetry,
+    timers = systemTimers,
+  } = parts;
+  const leases = openHeldLeases({ leaseMs, monotonicMs, telemetry, timers });
+  let closed = false;
+  let nextTick: unknown = null;
+  let ticking = tick();
+
+  async function tick(): Promise<void> {
+    const startedAtMs = monotonicMs();
+    // Ours first: after a jump of the clock they look as dead as those of a dead process.
+    const renewed = await attempt("renew", async () => {
+      const asked = leases.all();
+      if (asked.size === 0) return;
+      leases.renewed(asked, await ledger.renew([...asked.keys()]), startedAtMs);
+    });
+    const expired = await attempt("expire", async () => {
+      const count = await ledger.expire();
+      if (count > 0) telemetry.reservationsExpired({ count });
+    });
+    if (closed) return;
+    const periodMs = renewed && expired ? leaseMs / 3 : leaseMs / 12;
+    const delayMs = Math.max(startedAtMs + periodMs - monotonicMs(), 1);
+    nextTick = timers.set(() => void (ticking = tick()), delayMs);
+  }
+
+  async function attempt(operation: string, step: () => Promise<void>): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (cause) {
+      if (!closed) telemetry.ledgerRetry({ operation, cause });
+      return false;
+    }
+  }
+
+  return {
+    hold: leases.hold,
+    drop: leases.drop,
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      timers.clear(nextTick);
+      leases.close();
+      await ticking;
+    },
+  };
+}
+
+type HeldParts = Required<LeaseKeeperParts>;
+
+interface HeldLeases {
+  readonly hold: LeaseKeeper["hold"];
+  readonly drop: LeaseKeeper["drop"];
+  /** What is held at this moment. */
+  all(): ReadonlyMap<RequestId, Held>;
+  /** Of those asked for, `ours` live on from when they were asked for; the others are lost. */
+  renewed(
+    asked: ReadonlyMap<RequestId, Held>,
+    ours: ReadonlySet<RequestId>,
+    startedAtMs: number,
+  ): void;
+  close(): void;
+}
+
+/** Whatever the store does meanwhile, nothing of ours runs into the end of its lease. */
+function openHeldLeases(parts: HeldParts): HeldLeases {
+  const { leaseMs, monotonicMs, telemetry, timers } = parts;
+  const safetyMs = leaseSafetyMs(leaseMs);
+  const held = new Map<RequestId, Held>();
+  let deadline: { readonly timer: unknown; readonly atMs: number } | null = null;
+  let closed = false;
+
+  function cancel(lost: readonly Held[]): void {
+    const fresh = lost.filter((one) => !one.cancelled);
+    if (fresh.length === 0) return;
+    telemetry.leasesLost({ count: fresh.length });
+    for (const one of fresh) {
+      one.cancelled = true;
+      one.onLost();
+    }
+  }
+
+  function cancelWhatEnds(): void {
+    deadline = null;
+    const untilMs = monotonicMs() + safetyMs;
+    cancel([...held.values()].filter((one) => one.endsAtMs <= untilMs));
+    let next = Infinity;
+    for (const one of held.values()) if (!one.cancelled) next = Math.min(next, one.endsAtMs);
+    if (next !== Infinity) watch(next - safetyMs);
+  }
+
+  // One timer, for the earliest: most leases are renewed or dropped before it, and it then moves on.
+  function watch(atMs: number): void {
+    if (closed || (deadline !== null && deadline.atMs <= atMs)) return;
+    if (deadline !== null) timers.clear(deadline.timer);
+    deadline = { timer: timers.set(cancelWhatEnds, Math.max(atMs - monotonicMs(), 0)), atMs };
+  }
+
+  return {
+    hold(requestId, onLost, askedAtMs = monotonicMs()) {
+      const endsAtMs = askedAtMs + leaseMs;
+      held.set(requestId, { endsAtMs, cancelled: false, onLost });
+      watch(endsAtMs - safetyMs);
+    },
+    drop: (requestId) => void held.delete(requestId),
+    all: () => new Map(held),
+    renewed(asked, ours, startedAtMs) {
+      const lost: Held[] = [];
+      for (const [requestId, one] of asked) {
+        if (ours.has(requestId)) {
+          one.endsAtMs = startedAtMs + leaseMs;
+        } else if (held.get(requestId) === one) {
+          held.delete(requestId);
+          lost.push(one);
+        }
+      }
+      cancel(lost);
+    },
+    close() {
+      closed = true;
+      if (deadline !== null) timers.clear(deadline.timer);
+    },
+  };
+}
+
+/** How long before its end a lease counts as lost: 10 s of the usual 60, in proportion for shorter ones. */
+export function leaseSafetyMs(leaseMs: number): number {
+  return Math.min(limits.leaseSafetyMs, leaseMs / 6);
+}
+
+const systemTimers: LeaseTimers = {
+  set: (callback, delayMs) => setTimeout(callback, delayMs),
+  clear(timer) {
+    clearTimeout(timer as NodeJS.Timeout | undefined);
+  },
+};

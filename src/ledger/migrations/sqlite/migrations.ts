@@ -1,0 +1,6 @@
+import { accounts } from "./0001-accounts.ts";
+
+/** Forward only, in order; the number is the position, from 1. Never reordered, never edited after a release. */
+export const sqliteMigrations: readonly { readonly name: string; readonly sql: string }[] = [
+  { name: "0001-accounts", sql: accounts },
+];

@@ -1,0 +1,156 @@
+import type { DatabaseSync } from "node:sqlite";
+import { decideAllowance, type AllowanceDecision } from "../../admission/output-allowance.ts";
+import { formatCredit, type Prices } from "../../admission/price.ts";
+import { Failure } from "../../failure.ts";
+import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
+import type { AccountState, Accounts } from "./accounts.ts";
+import type { KeyGate } from "./authorize.ts";
+import type { StoreOperations } from "./operations.ts";
+import type { RateWindow } from "./rate-window.ts";
+import { bigOf, getRow, numberOf, textOf, type Row } from "./row.ts";
+
+/** What `admit` decides by. */
+export interface AdmitRules {
+  readonly prices: Prices;
+  readonly concurrencyPerAccount: number;
+  readonly leaseMs: number;
+}
+
+interface AdmitParts {
+  readonly accounts: Accounts;
+  readonly keyGate: KeyGate;
+  readonly rateWindow: RateWindow;
+}
+
+// Generations last seconds to minutes, and clients give up after two or three tries.
+const concurrencyRetrySeconds = 2;
+
+/** Key, account, concurrency, allowance and reservation in the caller's one transaction. */
+export function openAdmit(
+  database: DatabaseSync,
+  rules: AdmitRules,
+  parts: AdmitParts,
+): StoreOperations["admit"] {
+  const find = database.prepare(
+    `select account_id, state, allowance, reserved_nanos, input_nanos_per_million, output_nanos_per_million
+     from reservation where request_id = ?`,
+  );
+  const insert = database.prepare(
+    `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
+       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms)
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (order, nowMs) => {
+    const { caller, requestId } = order;
+    const earlier = getRow(find, requestId);
+    if (earlier !== null) return earlierAdmission(earlier, order);
+    parts.keyGate.ensureActive(caller.accountId, caller.keyId);
+    const account = parts.accounts.find(caller.accountId);
+    if (account === null) throw new Error(`ledger: key ${caller.keyId} has no account`);
+    if (account.running >= rules.concurrencyPerAccount) {
+      giveTicketBack(caller, parts.rateWindow);
+      throw tooManyConcurrent(rules.concurrencyPerAccount);
+    }
+    const decision = decideAllowance(
+      {
+        inputBound: order.inputBound,
+        requested: order.outputTokensRequested,
+        fitting: order.outputTokensFitting,
+        availableNanos: account.balanceNanos - account.heldNanos,
+      },
+      rules.prices,
+    );
+    if (!decision.granted) throw insufficientCredit(decision, account, order);
+    const { allowance, reservedNanos } = decision;
+    insert.run(
+      requestId,
+      caller.accountId,
+      caller.keyId,
+      order.format,
+      order.streamed ? 1 : 0,
+      order.inputBound,
+      allowance,
+      rules.prices.inputNanosPerMillion,
+      rules.prices.outputNanosPerMillion,
+      reservedNanos,
+      nowMs,
+      nowMs + rules.leaseMs,
+    );
+    parts.accounts.move(
+      caller.accountId,
+      {
+        kind: "reserve",
+        balanceDeltaNanos: 0n,
+        heldDeltaNanos: reservedNanos,
+        runningDelta: 1,
+        requestId,
+        note: null,
+      },
+      nowMs,
+    );
+    return { allowance, reservedNanos, prices: rules.prices };
+  };
+}
+
+/** The same answer for the same request, as long as its reservation is open. */
+function earlierAdmission(row: Row, order: AdmitOrder): Admission {
+  if (textOf(row, "account_id") !== order.caller.accountId)
+    throw new Error(`ledger: request ${order.requestId} belongs to another account`);
+  if (textOf(row, "state") !== "open")
+    throw new Failure(
+      "overloaded",
+      "The reservation of this request has ended before it could run. Try again.",
+      { retryAfterSeconds: 1 },
+    );
+  return {
+    allowance: numberOf(row, "allowance"),
+    reservedNanos: bigOf(row, "reserved_nanos"),
+    prices: {
+      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
+      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
+    },
+  };
+}
+
+/** A request answered 429 does not count; a refusal is committed like any answer, so the ticket returns with it. */
+function giveTicketBack(caller: Caller, rateWindow: RateWindow): void {
+  if (caller.ticket !== null) rateWindow.giveBack(caller.keyId, caller.ticket);
+}
+
+function tooManyConcurrent(limit: number): Failure {
+  return new Failure(
+    "too_many_concurrent",
+    `This account runs ${String(limit)} requests already, which is as many as it may at once. Wait until one has ended.`,
+    { retryAfterSeconds: concurrencyRetrySeconds },
+  );
+}
+
+function insufficientCredit(
+  decision: Extract<AllowanceDecision, { readonly granted: false }>,
+  account: AccountState,
+  order: AdmitOrder,
+): Failure {
+  const shortage = {
+    balance: formatCredit(account.balanceNanos),
+    held: formatCredit(account.heldNanos),
+    needed: formatCredit(decision.neededNanos),
+    affordableOutputTokens: decision.affordable,
+    waitingHelps: decision.neededNanos <= account.balanceNanos,
+  };
+  const asked =
+    order.outputTokensRequested === null
+      ? "at least one output token"
+      : "the output allowance it asks for";
+  const remedy = shortage.waitingHelps
+    ? "Wait until running requests have ended and given back what they hold"
+    : "Add credit";
+  const reduce =
+    decision.affordable > 0
+      ? `, reduce the output allowance to at most ${String(decision.affordable)} tokens, or shorten the conversation.`
+      : ", or shorten the conversation.";
+  return new Failure(
+    "insufficient_credit",
+    `This request needs ${shortage.needed} credits reserved for its input (counted as at most ${String(order.inputBound)} tokens) and ${asked}. The balance is ${shortage.balance}, of which running requests hold ${shortage.held}. ${remedy}${reduce}`,
+    { shortage },
+  );
+}

@@ -1,0 +1,174 @@
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { limits } from "../../limits.ts";
+import { rateWindow } from "../migrations/sqlite/rate-window.ts";
+import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
+import { OperatorError } from "../operator-error.ts";
+import { faultKind } from "./fault.ts";
+import { getRow, numberOf, textOf } from "./row.ts";
+
+/** How the file is opened. `full` syncs every commit and is what the guarantees rest on; `normal` is for measuring. */
+export interface DatabaseSettings {
+  /** A path, or `:memory:`. */
+  readonly path: string;
+  readonly synchronous: "full" | "normal";
+}
+
+// "TRIB", so that another program's database is told from a ledger.
+const applicationId = 0x5452_4942;
+const memory = ":memory:";
+
+/** Opens the ledger's file and the rate window beside it, creating and migrating them as needed. */
+export function openDatabase(settings: DatabaseSettings): DatabaseSync {
+  const { path } = settings;
+  const fresh = path !== memory && prepareFile(path);
+  let database: DatabaseSync | null = null;
+  try {
+    database = new DatabaseSync(path, {
+      timeout: limits.ledgerBusyMs,
+      readBigInts: true,
+      enableForeignKeyConstraints: true,
+    });
+    configure(database, settings);
+    migrate(database, path);
+    openRateWindow(database);
+    if (fresh) syncFolders(path);
+    return database;
+  } catch (error) {
+    if (database?.isOpen === true) database.close();
+    if (error instanceof OperatorError || faultKind(error) === "bug") throw error;
+    throw unusable(path, error);
+  }
+}
+
+/** Makes the folder for its owner alone and the file likewise; returns whether the file is new. */
+function prepareFile(path: string): boolean {
+  const fresh = !existsSync(path);
+  try {
+    mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
+    for (const file of [path, ratePath(path)]) {
+      // SQLite gives -wal and -shm the mode of the file they belong to.
+      closeSync(openSync(file, "a", 0o600));
+      chmodSync(file, 0o600);
+    }
+  } catch (error) {
+    throw unusable(path, error);
+  }
+  return fresh;
+}
+
+function ratePath(path: string): string {
+  return path === memory ? memory : `${path}-rate`;
+}
+
+function configure(database: DatabaseSync, settings: DatabaseSettings): void {
+  const { path, synchronous } = settings;
+  // macOS flushes a disk's own cache only when asked by this name; elsewhere it changes nothing.
+  const barrier =
+    synchronous === "full" ? "pragma fullfsync = 1; pragma checkpoint_fullfsync = 1;" : "";
+  database.exec(`pragma synchronous = ${synchronous}; ${barrier} pragma temp_store = memory;`);
+  database.prepare("attach ? as rate").run(ratePath(path));
+  for (const schema of ["main", "rate"]) {
+    const mode = whileBusy(() => getRow(database.prepare(`pragma ${schema}.journal_mode = wal`)));
+    if (path !== memory && (mode === null || textOf(mode, "journal_mode") !== "wal"))
+      throw unusable(path, new Error("the file system cannot share memory between processes"));
+    database.exec(`pragma ${schema}.journal_size_limit = ${String(limits.ledgerLogBytesKept)};`);
+  }
+  // Without syncs at commit a power cut takes the last tickets, and leaves the file whole.
+  database.exec("pragma rate.synchronous = normal;");
+}
+
+/** Two processes may start at once: what there is to do is decided under the write lock. */
+function migrate(database: DatabaseSync, path: string): void {
+  inTransaction(database, () => {
+    const version = pragma(database, "main.user_version");
+    const owner = pragma(database, "main.application_id");
+    const objects = getRow(database.prepare("select count(*) as count from main.sqlite_schema"));
+    const empty = objects === null || numberOf(objects, "count") === 0;
+    if (!empty && owner !== applicationId)
+      throw new OperatorError(
+        "ledger_unusable",
+        `${path} is a database of another program. Name another file in TRIBUTARY_DATABASE_URL.`,
+      );
+    if (version > sqliteMigrations.length)
+      throw new OperatorError(
+        "ledger_unusable",
+        `${path} was written by a newer version of Tributary (schema ${String(version)}, this one knows ${String(sqliteMigrations.length)}). Start that version, or a newer one.`,
+      );
+    if (version === sqliteMigrations.length) return;
+    for (const migration of sqliteMigrations.slice(version)) database.exec(migration.sql);
+    database.exec(
+      `pragma main.application_id = ${String(applicationId)}; pragma main.user_version = ${String(sqliteMigrations.length)};`,
+    );
+  });
+}
+
+function openRateWindow(database: DatabaseSync): void {
+  inTransaction(database, () => {
+    if (pragma(database, "rate.user_version") === rateWindow.version) return;
+    database.exec("drop table if exists rate.ticket");
+    database.exec(rateWindow.schema);
+    database.exec(`pragma rate.user_version = ${String(rateWindow.version)}`);
+  });
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  const row = getRow(database.prepare(`pragma ${name}`));
+  return row === null ? 0 : Number(Object.values(row)[0] ?? 0);
+}
+
+function inTransaction(database: DatabaseSync, step: () => void): void {
+  whileBusy(() => {
+    database.exec("begin immediate");
+    try {
+      step();
+      database.exec("commit");
+    } catch (error) {
+      if (database.isTransaction) database.exec("rollback");
+      throw error;
+    }
+  });
+}
+
+/**
+ * Changing the journal mode and recovering a log answer "busy" at once, whatever the busy timeout says, so that two
+ * processes that start together need a loop of our own.
+ */
+function whileBusy<Value>(step: () => Value): Value {
+  const endMs = performance.now() + limits.ledgerBusyMs;
+  for (;;) {
+    try {
+      return step();
+    } catch (error) {
+      if (faultKind(error) !== "busy" || performance.now() > endMs) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+/** A new file's name must survive a power cut as well as its content; SQLite syncs only what is inside. */
+function syncFolders(path: string): void {
+  const folder = dirname(resolve(path));
+  for (const name of [folder, dirname(folder)]) {
+    try {
+      const descriptor = openSync(name, "r");
+      try {
+        fsyncSync(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
+    } catch {
+      // A folder that may not be read, or a system that cannot sync folders: nothing more can be done.
+    }
+  }
+}
+
+function unusable(path: string, cause: unknown): OperatorError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new OperatorError(
+    "ledger_unusable",
+    `The ledger ${path} cannot be opened: ${reason}. Check that its folder exists on a local disk, is writable and has room, or name another file in TRIBUTARY_DATABASE_URL.`,
+    cause,
+  );
+}

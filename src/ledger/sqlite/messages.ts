@@ -1,0 +1,70 @@
+import { Failure, failureFromData, failureToData, type FailureData } from "../../failure.ts";
+import { OperatorError, type OperatorErrorCode } from "../operator-error.ts";
+import { faultKind, type FaultKind } from "./fault.ts";
+import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "./operations.ts";
+
+/** To the ledger's thread: calls of one tick together, or the wish to end. */
+export type ToWorker =
+  | { readonly type: "calls"; readonly calls: readonly NumberedCall[] }
+  | { readonly type: "close" };
+
+/** From the ledger's thread: it is open, it could not be opened, or answers that have been committed. */
+export type FromWorker =
+  | { readonly type: "open" }
+  | { readonly type: "unusable"; readonly error: AnswerError }
+  | { readonly type: "answers"; readonly answers: readonly NumberedAnswer[] };
+
+/** A call, and the number that its answer will carry. */
+export interface NumberedCall extends StoreCall {
+  readonly id: number;
+}
+
+/** An answer as plain data. */
+export type NumberedAnswer =
+  | { readonly id: number; readonly value: AnswerOf<OperationName> }
+  | { readonly id: number; readonly error: AnswerError };
+
+/** Errors lose their class between threads, so each kind travels as data. */
+export type AnswerError =
+  | { readonly type: "failure"; readonly failure: FailureData }
+  | { readonly type: "operator"; readonly code: OperatorErrorCode; readonly message: string }
+  | { readonly type: "fault"; readonly kind: FaultKind; readonly text: string };
+
+/** The store could not do it: another process holds the file, the disk is full, or there is a bug. */
+export class StoreFault extends Error {
+  override readonly name = "StoreFault";
+  readonly kind: FaultKind;
+
+  constructor(kind: FaultKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** An answer, ready to travel. */
+export function answerToData(id: number, answer: StoreAnswer): NumberedAnswer {
+  return answer.ok ? { id, value: answer.value } : { id, error: answerErrorToData(answer.error) };
+}
+
+/** An error, ready to travel; the text of a fault is for the log alone. */
+export function answerErrorToData(error: unknown): AnswerError {
+  if (error instanceof Failure) return { type: "failure", failure: failureToData(error) };
+  if (error instanceof OperatorError)
+    return { type: "operator", code: error.code, message: error.message };
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { type: "fault", kind: faultKind(error), text };
+}
+
+/** The error that data describes. */
+export function answerErrorFromData(data: AnswerError): Failure | OperatorError | StoreFault {
+  switch (data.type) {
+    case "failure":
+      return failureFromData(data.failure);
+    case "operator":
+      return new OperatorError(data.code, data.message);
+    case "fault":
+      return new StoreFault(data.kind, data.text);
+    default:
+      return data satisfies never;
+  }
+}

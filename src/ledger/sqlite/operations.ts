@@ -1,0 +1,96 @@
+import type { PresentedKey } from "../api-key.ts";
+import type {
+  Account,
+  AccountId,
+  Admission,
+  AdmitOrder,
+  Caller,
+  CreditNanos,
+  KeyId,
+  KeyRecord,
+  RequestId,
+  Settled,
+  Settlement,
+} from "../ledger.ts";
+
+/** A presented key, and the id that its rate ticket gets; null: the request does not count. */
+export interface AuthorizeOrder extends PresentedKey {
+  readonly ticketId: string | null;
+}
+
+/** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
+export interface NewAccount {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly creditNanos: CreditNanos;
+}
+
+/** A key to make. */
+export interface NewKey {
+  readonly id: KeyId;
+  readonly accountId: string;
+  readonly name: string;
+  readonly secretHash: Uint8Array;
+}
+
+/** A key that seals reasoning. */
+export interface StoredSealKey {
+  readonly id: string;
+  readonly secret: Uint8Array;
+}
+
+/**
+ * Everything the store does, each inside one transaction of the caller's. Synchronous; the clock comes in as
+ * milliseconds since 1970. They throw a Failure or an OperatorError for a refusal, anything else for a fault.
+ */
+export interface StoreOperations {
+  authorize(order: AuthorizeOrder, nowMs: number): Caller;
+  admit(order: AdmitOrder, nowMs: number): Admission;
+  renew(requestIds: readonly RequestId[], nowMs: number): readonly RequestId[];
+  settle(settlement: Settlement, nowMs: number): Settled;
+  /** At most limits.ledgerGroupMax a call. */
+  expire(argument: null, nowMs: number): number;
+  check(argument: null, nowMs: number): null;
+  createAccount(order: NewAccount, nowMs: number): Account;
+  /** null when there is an account already. */
+  createFirstAccount(
+    order: { readonly account: NewAccount; readonly key: NewKey },
+    nowMs: number,
+  ): { readonly account: Account; readonly key: KeyRecord } | null;
+  listAccounts(argument: null, nowMs: number): readonly Account[];
+  showAccount(id: string, nowMs: number): Account;
+  creditAccount(
+    order: { readonly id: string; readonly amountNanos: CreditNanos; readonly note: string | null },
+    nowMs: number,
+  ): Account;
+  setAccountStatus(
+    order: { readonly id: string; readonly status: Account["status"] },
+    nowMs: number,
+  ): Account;
+  createKey(order: NewKey, nowMs: number): KeyRecord;
+  listKeys(accountId: string, nowMs: number): readonly KeyRecord[];
+  revokeKey(id: string, nowMs: number): KeyRecord;
+  /** `fresh` is kept when there is none yet. */
+  sealKeys(fresh: StoredSealKey, nowMs: number): readonly StoredSealKey[];
+}
+
+/** The name of one operation. */
+export type OperationName = keyof StoreOperations;
+
+/** What an operation is given. */
+export type ArgumentOf<Name extends OperationName> = Parameters<StoreOperations[Name]>[0];
+
+/** What an operation answers. */
+export type AnswerOf<Name extends OperationName> = ReturnType<StoreOperations[Name]>;
+
+/** One operation to do, as it travels to the thread that does it. */
+export interface StoreCall<Name extends OperationName = OperationName> {
+  readonly name: Name;
+  readonly argument: ArgumentOf<Name>;
+  readonly nowMs: number;
+}
+
+/** What became of one call; it holds once it has been committed. */
+export type StoreAnswer =
+  | { readonly ok: true; readonly value: AnswerOf<OperationName> }
+  | { readonly ok: false; readonly error: unknown };

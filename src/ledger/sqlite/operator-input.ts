@@ -1,0 +1,55 @@
+import { formatCredit } from "../../admission/price.ts";
+import { limits } from "../../limits.ts";
+import type { Account } from "../ledger.ts";
+import { OperatorError } from "../operator-error.ts";
+
+/** An amount that this account can take: below the most, and never below what is held. */
+export function ensurePossible(account: Account, amountNanos: bigint): void {
+  if (amountNanos === 0n)
+    throw new OperatorError("invalid_value", "An amount of 0 changes nothing. Give another one.");
+  const after = account.balanceNanos + amountNanos;
+  if (after > limits.creditNanosMax) throw tooMuch();
+  if (after < account.heldNanos)
+    throw new OperatorError(
+      "not_possible",
+      `At most ${formatCredit(account.balanceNanos - account.heldNanos)} can be taken back from ${account.id}: its balance is ${formatCredit(account.balanceNanos)}, of which running requests hold ${formatCredit(account.heldNanos)}.`,
+    );
+}
+
+/** An amount that the ledger can add up. */
+export function ensureAmount(amountNanos: bigint): void {
+  if (amountNanos > limits.creditNanosMax || amountNanos < -limits.creditNanosMax) throw tooMuch();
+}
+
+function tooMuch(): OperatorError {
+  return new OperatorError(
+    "invalid_value",
+    `An account holds at most ${formatCredit(limits.creditNanosMax)} credits. Give a smaller amount.`,
+  );
+}
+
+/** A note that a line can print. */
+export function ensureNote(note: string | null): void {
+  if (note !== null && note.length > limits.noteCharactersMax)
+    throw new OperatorError(
+      "invalid_value",
+      `A note has at most ${String(limits.noteCharactersMax)} characters.`,
+    );
+}
+
+/** A name that a table can print: something, not too long, no control characters. */
+export function ensureName(noun: "account" | "key", name: string): void {
+  if (name.trim() === "" || name.length > limits.nameCharactersMax || /\p{Cc}/u.test(name))
+    throw new OperatorError(
+      "invalid_value",
+      `The name of an ${noun === "key" ? "API key" : noun} has 1 to ${String(limits.nameCharactersMax)} characters, none of them control characters.`,
+    );
+}
+
+/** An id that names no account. */
+export function unknownAccount(id: string): OperatorError {
+  return new OperatorError(
+    "not_found",
+    `There is no account ${id}. \`tributary account list\` shows the accounts of this ledger.`,
+  );
+}

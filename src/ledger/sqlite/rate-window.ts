@@ -1,0 +1,84 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Failure } from "../../failure.ts";
+import type { KeyId, RateState } from "../ledger.ts";
+import { limits } from "../../limits.ts";
+import { getRow, numberOf, numberOrNullOf } from "./row.ts";
+
+/** The requests of each key in the window `(now - 60 s, now]`: one row a ticket, so that the limit is exact. */
+export interface RateWindow {
+  /** Takes a ticket, or throws `rate_limited`, which takes none. Without an id it only looks. */
+  take(
+    keyId: KeyId,
+    ticketId: string | null,
+    nowMs: number,
+  ): { readonly ticket: string | null; readonly rate: RateState };
+  giveBack(keyId: KeyId, ticket: string): void;
+  /** Forgets what has left every window. */
+  sweep(nowMs: number): void;
+}
+
+/** The window over the attached file. */
+export function openRateWindow(database: DatabaseSync, limit: number): RateWindow {
+  const windowMs = limits.rateWindowMs;
+  const forget = database.prepare(
+    "delete from rate.ticket where key_id = ? and (at_ms <= ? or at_ms > ?)",
+  );
+  const look = database.prepare(
+    "select count(*) as held, max(at_ms) as newest from rate.ticket where key_id = ?",
+  );
+  const blocking = database.prepare(
+    "select at_ms from rate.ticket where key_id = ? order by at_ms limit 1 offset ?",
+  );
+  const insert = database.prepare("insert into rate.ticket (key_id, at_ms, id) values (?, ?, ?)");
+  const remove = database.prepare(
+    "delete from rate.ticket where key_id = ? and at_ms = ? and id = ?",
+  );
+  const sweepAll = database.prepare("delete from rate.ticket where at_ms <= ? or at_ms > ?");
+
+  return {
+    take(keyId, ticketId, nowMs) {
+      // Tickets from more than a window ahead were taken before the clock was set back: they would block for as long.
+      forget.run(keyId, nowMs - windowMs, nowMs + windowMs);
+      const row = getRow(look, keyId);
+      const held = row === null ? 0 : numberOf(row, "held");
+      const newest = row === null ? null : numberOrNullOf(row, "newest");
+      if (ticketId === null)
+        return { ticket: null, rate: state(limit, held, untilEmpty(newest, nowMs)) };
+      if (held >= limit) {
+        // Usually the oldest; further on when the operator has lowered the limit.
+        const oldest = getRow(blocking, keyId, held - limit);
+        const leavesMs = (oldest === null ? nowMs : numberOf(oldest, "at_ms")) + windowMs;
+        throw rateLimited(limit, leavesMs - nowMs);
+      }
+      insert.run(keyId, nowMs, ticketId);
+      return {
+        ticket: `${String(nowMs)}.${ticketId}`,
+        rate: state(limit, held + 1, untilEmpty(Math.max(newest ?? nowMs, nowMs), nowMs)),
+      };
+    },
+    giveBack(keyId, ticket) {
+      const dot = ticket.indexOf(".");
+      remove.run(keyId, Number(ticket.slice(0, dot)), ticket.slice(dot + 1));
+    },
+    sweep(nowMs) {
+      sweepAll.run(nowMs - windowMs, nowMs + windowMs);
+    },
+  };
+}
+
+function untilEmpty(newestMs: number | null, nowMs: number): number {
+  return newestMs === null ? 0 : newestMs + limits.rateWindowMs - nowMs;
+}
+
+function state(limit: number, held: number, resetMs: number): RateState {
+  return { limit, remaining: Math.max(limit - held, 0), resetMs };
+}
+
+function rateLimited(limit: number, waitMs: number): Failure {
+  const seconds = Math.min(Math.max(Math.ceil(waitMs / 1_000), 1), limits.retryAfterSecondsMax);
+  return new Failure(
+    "rate_limited",
+    `This key may send ${String(limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
+    { retryAfterSeconds: seconds },
+  );
+}

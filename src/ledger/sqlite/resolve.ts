@@ -1,0 +1,118 @@
+import type { DatabaseSync } from "node:sqlite";
+import { chargeNanos } from "../../admission/price.ts";
+import { limits } from "../../limits.ts";
+import type { Accounts } from "./accounts.ts";
+import type { StoreOperations } from "./operations.ts";
+import type { RateWindow } from "./rate-window.ts";
+import { bigOf, getRow, idOf, textOf } from "./row.ts";
+
+interface ResolveParts {
+  readonly leaseMs: number;
+  readonly accounts: Accounts;
+  readonly rateWindow: RateWindow;
+}
+
+type Resolve = Pick<StoreOperations, "settle" | "renew" | "expire">;
+
+/** How reservations end, or live on. Every ending goes through "open" once. */
+export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolve {
+  return {
+    settle: openSettle(database, parts.accounts),
+    renew: openRenew(database, parts.leaseMs),
+    expire: openExpire(database, parts),
+  };
+}
+
+function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle"] {
+  const find = database.prepare(
+    `select account_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million
+     from reservation where request_id = ?`,
+  );
+  const close = database.prepare(
+    `update reservation set state = 'settled', charged_nanos = ?, outcome = ?, input_tokens = ?,
+       cached_input_tokens = ?, output_tokens = ?, reasoning_tokens = ?, resolved_at_ms = ?, first_output_ms = ?,
+       total_ms = ?
+     where request_id = ? and state = 'open'`,
+  );
+  return (settlement, nowMs) => {
+    const { accountId, requestId, usage } = settlement;
+    const row = getRow(find, requestId);
+    // Its admission was never committed: nothing is held, nothing is owed.
+    if (row === null) return { chargedNanos: 0n, applied: false };
+    if (textOf(row, "account_id") !== accountId)
+      throw new Error(`ledger: request ${requestId} belongs to another account`);
+    if (textOf(row, "state") !== "open")
+      return { chargedNanos: bigOf(row, "charged_nanos"), applied: false };
+    const reservedNanos = bigOf(row, "reserved_nanos");
+    const prices = {
+      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
+      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
+    };
+    const chargedNanos = usage === null ? 0n : chargeNanos(usage, prices, reservedNanos);
+    close.run(
+      chargedNanos,
+      settlement.outcome,
+      usage?.inputTokens ?? null,
+      usage?.cachedInputTokens ?? null,
+      usage?.outputTokens ?? null,
+      usage?.reasoningTokens ?? null,
+      nowMs,
+      settlement.firstOutputMs,
+      settlement.totalMs,
+      requestId,
+    );
+    accounts.move(
+      accountId,
+      {
+        kind: "settle",
+        balanceDeltaNanos: -chargedNanos,
+        heldDeltaNanos: -reservedNanos,
+        runningDelta: -1,
+        requestId,
+        note: null,
+      },
+      nowMs,
+    );
+    return { chargedNanos, applied: true };
+  };
+}
+
+function openRenew(database: DatabaseSync, leaseMs: number): Resolve["renew"] {
+  const prolong = database.prepare(
+    "update reservation set lease_until_ms = ? where request_id = ? and state = 'open'",
+  );
+  return (requestIds, nowMs) =>
+    requestIds.filter((requestId) => Number(prolong.run(nowMs + leaseMs, requestId).changes) === 1);
+}
+
+function openExpire(database: DatabaseSync, parts: ResolveParts): Resolve["expire"] {
+  const due = database.prepare(
+    `select request_id, account_id, reserved_nanos from reservation
+     where state = 'open' and lease_until_ms <= ? order by lease_until_ms limit ?`,
+  );
+  const close = database.prepare(
+    `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?
+     where request_id = ? and state = 'open'`,
+  );
+  return (_argument, nowMs) => {
+    parts.rateWindow.sweep(nowMs);
+    const rows = due.all(nowMs, limits.ledgerGroupMax);
+    for (const row of rows) {
+      const requestId = idOf(row, "request_id", "req_");
+      close.run(nowMs, requestId);
+      parts.accounts.move(
+        idOf(row, "account_id", "acct_"),
+        {
+          kind: "expire",
+          balanceDeltaNanos: 0n,
+          heldDeltaNanos: -bigOf(row, "reserved_nanos"),
+          runningDelta: -1,
+          requestId,
+          note: null,
+        },
+        nowMs,
+      );
+    }
+    return rows.length;
+  };
+}

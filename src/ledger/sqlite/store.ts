@@ -1,0 +1,120 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Failure } from "../../failure.ts";
+import { openAccounts } from "./accounts.ts";
+import { openAdministration } from "./administration.ts";
+import { openAdmit, type AdmitRules } from "./admit.ts";
+import { openKeyGate } from "./authorize.ts";
+import { openDatabase, type DatabaseSettings } from "./database.ts";
+import type { StoreAnswer, StoreCall, StoreOperations } from "./operations.ts";
+import { openRateWindow } from "./rate-window.ts";
+import { openResolve } from "./resolve.ts";
+import { getRow } from "./row.ts";
+
+/** Where the store is and what it decides by. */
+export interface StoreSettings extends DatabaseSettings, AdmitRules {
+  readonly requestsPerMinute: number;
+}
+
+/** The synchronous core: no thread, no clock, no randomness of its own, so that a simulation can run it alone. */
+export interface SqliteStore extends Disposable {
+  /**
+   * One transaction over all calls, a savepoint each: a refusal or a fault of one leaves the others as they are. What
+   * is answered has been committed; when the commit itself fails, every answer is that fault.
+   */
+  execute(calls: readonly StoreCall[]): readonly StoreAnswer[];
+}
+
+/** Opens the file, creating and migrating it as needed. */
+export function openStore(settings: StoreSettings): SqliteStore {
+  const database = openDatabase(settings);
+  const operations = openOperations(database, settings);
+  const transaction = openTransaction(database);
+  return {
+    execute: (calls) => transaction(calls, operations),
+    [Symbol.dispose]: () => {
+      database.close();
+    },
+  };
+}
+
+/** Operations that write nothing but rate tickets: their commit needs no sync and no lock on the accounts. */
+export function isLight(call: StoreCall): boolean {
+  return call.name === "authorize" || call.name === "check";
+}
+
+function openOperations(database: DatabaseSync, settings: StoreSettings): StoreOperations {
+  const accounts = openAccounts(database);
+  const rateWindow = openRateWindow(database, settings.requestsPerMinute);
+  const keyGate = openKeyGate(database, rateWindow);
+  const anything = database.prepare("select 1 as one from account limit 1");
+  return {
+    authorize: keyGate.authorize,
+    admit: openAdmit(database, settings, { accounts, keyGate, rateWindow }),
+    ...openResolve(database, { leaseMs: settings.leaseMs, accounts, rateWindow }),
+    ...openAdministration(database, accounts),
+    check() {
+      getRow(anything);
+      return null;
+    },
+  };
+}
+
+type Transaction = (
+  calls: readonly StoreCall[],
+  operations: StoreOperations,
+) => readonly StoreAnswer[];
+
+function openTransaction(database: DatabaseSync): Transaction {
+  const begin = database.prepare("begin");
+  const beginImmediate = database.prepare("begin immediate");
+  // Deletes nothing, and so takes the tickets' write lock before anything of that file has been read: taken later,
+  // it could find the snapshot outdated by another process and fail at once instead of waiting.
+  const lockTickets = database.prepare("delete from rate.ticket where key_id = ''");
+  const commit = database.prepare("commit");
+  const savepoint = database.prepare("savepoint call");
+  const release = database.prepare("release call");
+  const undo = database.prepare("rollback to call");
+
+  function start(light: boolean): void {
+    if (!light) {
+      beginImmediate.run();
+      return;
+    }
+    begin.run();
+    lockTickets.run();
+  }
+
+  function executeOne(call: StoreCall, operations: StoreOperations): StoreAnswer {
+    savepoint.run();
+    try {
+      const value = apply(call, operations);
+      release.run();
+      return { ok: true, value };
+    } catch (error) {
+      // Some faults, such as a full disk, end the whole transaction: then nothing of the group happened.
+      if (!database.isTransaction) throw error;
+      // A refusal is an answer, decided before anything but the rate window was written: that stands.
+      if (!(error instanceof Failure)) undo.run();
+      release.run();
+      return { ok: false, error };
+    }
+  }
+
+  return (calls, operations) => {
+    try {
+      start(calls.every(isLight));
+      const answers = calls.map((call) => executeOne(call, operations));
+      commit.run();
+      return answers;
+    } catch (error) {
+      if (database.isTransaction) database.exec("rollback");
+      return calls.map(() => ({ ok: false, error }));
+    }
+  };
+}
+
+function apply(call: StoreCall, operations: StoreOperations): ReturnType<StoreOperations["check"]> {
+  // The type of a call ties its argument to its name; a lookup by name loses that tie.
+  const operation = operations[call.name] as (argument: unknown, nowMs: number) => never;
+  return operation(call.argument, call.nowMs);
+}

@@ -1,0 +1,154 @@
+import { Worker } from "node:worker_threads";
+import { limits } from "../../limits.ts";
+import { entryUrl } from "../../worker-url.ts";
+import {
+  answerErrorFromData,
+  StoreFault,
+  type FromWorker,
+  type NumberedCall,
+  type ToWorker,
+} from "./messages.ts";
+import type { AnswerOf, ArgumentOf, OperationName } from "./operations.ts";
+import type { StoreSettings } from "./store.ts";
+
+/** The store behind a thread. Calls reject with a Failure, an OperatorError or a StoreFault. */
+export interface StoreClient extends AsyncDisposable {
+  call<Name extends OperationName>(name: Name, argument: ArgumentOf<Name>): Promise<AnswerOf<Name>>;
+}
+
+interface Pending {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What belongs to one life of the thread. */
+interface Thread {
+  readonly worker: Worker;
+  readonly pending: Map<number, Pending>;
+  readonly exited: Promise<void>;
+}
+
+// A thread that died is replaced at most this often.
+const restartAfterMs = 1_000;
+
+/** Starts the thread and waits until the ledger is open. */
+export async function connectStore(
+  settings: StoreSettings,
+  now: () => number,
+): Promise<StoreClient> {
+  let lastId = 0;
+  let closed = false;
+  let unsent: NumberedCall[] = [];
+  let startedAtMs = performance.now();
+  let thread: Thread | null = await startThread(settings, forget);
+
+  function forget(): void {
+    thread = null;
+  }
+
+  function flush(): void {
+    const calls = unsent;
+    unsent = [];
+    const message: ToWorker = { type: "calls", calls };
+    thread?.worker.postMessage(message, []);
+  }
+
+  async function running(): Promise<Thread> {
+    if (thread !== null) return thread;
+    if (performance.now() - startedAtMs < restartAfterMs)
+      throw new StoreFault("unavailable", "the ledger's thread has ended and is being replaced");
+    startedAtMs = performance.now();
+    const started = await startThread(settings, forget);
+    thread = started;
+    return started;
+  }
+
+  function post(name: OperationName, argument: unknown, to: Thread): Promise<never> {
+    if (to.pending.size >= limits.ledgerWaitingMax)
+      return Promise.reject(new StoreFault("busy", "too many operations wait for the ledger"));
+    lastId += 1;
+    const id = lastId;
+    // The calls of one tick travel as one message.
+    if (unsent.length === 0) queueMicrotask(flush);
+    unsent.push({ id, name, argument: argument as NumberedCall["argument"], nowMs: now() });
+    return new Promise((resolve, reject) => {
+      to.pending.set(id, { resolve, reject });
+    });
+  }
+
+  return {
+    call(name, argument) {
+      if (closed) return Promise.reject(closedFault());
+      return thread === null
+        ? running().then((started) => post(name, argument, started))
+        : post(name, argument, thread);
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      const ending = thread;
+      if (ending === null) return;
+      // Behind the calls of this tick, which are still in the queue.
+      await Promise.resolve();
+      const message: ToWorker = { type: "close" };
+      ending.worker.postMessage(message, []);
+      await ending.exited;
+    },
+  };
+}
+
+/** A call after the end. */
+export function closedFault(): StoreFault {
+  return new StoreFault("unavailable", "the ledger has been closed");
+}
+
+async function startThread(settings: StoreSettings, forget: () => void): Promise<Thread> {
+  const worker = new Worker(entryUrl("worker", import.meta.url), {
+    workerData: settings,
+    name: "ledger",
+  });
+  const pending = new Map<number, Pending>();
+  let cause: unknown = null;
+  worker.on("error", (error) => {
+    cause = error;
+  });
+  const exited = new Promise<void>((resolve) => {
+    worker.on("exit", () => {
+      forget();
+      for (const { reject } of pending.values()) reject(diedFault(cause));
+      pending.clear();
+      resolve();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    worker.on("message", (message: FromWorker) => {
+      switch (message.type) {
+        case "open":
+          resolve();
+          return;
+        case "unusable":
+          reject(answerErrorFromData(message.error));
+          return;
+        case "answers":
+          for (const answer of message.answers) {
+            const waiting = pending.get(answer.id);
+            pending.delete(answer.id);
+            if ("error" in answer) waiting?.reject(answerErrorFromData(answer.error));
+            // The number ties the answer to the call whose type it has.
+            else waiting?.resolve(answer.value as never);
+          }
+          return;
+        default:
+          message satisfies never;
+      }
+    });
+    worker.on("exit", () => {
+      reject(diedFault(cause));
+    });
+  });
+  return { worker, pending, exited };
+}
+
+function diedFault(cause: unknown): StoreFault {
+  const reason = cause instanceof Error ? (cause.stack ?? cause.message) : "no reason given";
+  return new StoreFault("unavailable", `the ledger's thread has ended: ${reason}`);
+}

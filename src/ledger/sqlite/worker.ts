@@ -1,0 +1,80 @@
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+} from "node:worker_threads";
+import { limits } from "../../limits.ts";
+import {
+  answerErrorToData,
+  answerToData,
+  type FromWorker,
+  type NumberedCall,
+  type ToWorker,
+} from "./messages.ts";
+import { isLight, openStore, type SqliteStore, type StoreSettings } from "./store.ts";
+
+// The thread that owns the ledger's file. Group commit: whatever has queued up while the last commit waited for the
+// disk goes into the next one, so that a slow disk makes larger groups instead of a longer queue.
+
+function serve(port: MessagePort, settings: StoreSettings): void {
+  const tell = (message: FromWorker): void => {
+    port.postMessage(message);
+  };
+  let store: SqliteStore;
+  try {
+    store = openStore(settings);
+  } catch (error) {
+    tell({ type: "unusable", error: answerErrorToData(error) });
+    return;
+  }
+  port.on("message", (first: ToWorker) => {
+    const calls: NumberedCall[] = [];
+    const closing = drain(port, first, calls);
+    // Their commits need no sync, so nobody among them waits for one.
+    commit(
+      store,
+      calls.filter((call) => isLight(call)),
+      tell,
+    );
+    commit(
+      store,
+      calls.filter((call) => !isLight(call)),
+      tell,
+    );
+    if (!closing) return;
+    store[Symbol.dispose]();
+    port.close();
+  });
+  tell({ type: "open" });
+}
+
+/** Everything that waits on the port, in order; returns whether the end was asked for. */
+function drain(port: MessagePort, first: ToWorker, calls: NumberedCall[]): boolean {
+  let message: ToWorker | undefined = first;
+  while (message !== undefined) {
+    if (message.type === "close") return true;
+    calls.push(...message.calls);
+    const next: { message: ToWorker } | undefined = receiveMessageOnPort(port);
+    message = next?.message;
+  }
+  return false;
+}
+
+function commit(
+  store: SqliteStore,
+  calls: readonly NumberedCall[],
+  tell: (message: FromWorker) => void,
+): void {
+  for (let from = 0; from < calls.length; from += limits.ledgerGroupMax) {
+    const group = calls.slice(from, from + limits.ledgerGroupMax);
+    const ids = group.map((call) => call.id);
+    // Posted after the commit, and only then: an answer that was seen is on the disk.
+    const answers = store
+      .execute(group)
+      .map((answer, index) => answerToData(ids[index] ?? -1, answer));
+    tell({ type: "answers", answers });
+  }
+}
+
+if (parentPort !== null) serve(parentPort, workerData as StoreSettings);
