@@ -1,0 +1,121 @@
+import type { Generation } from "../../conversation/collect-generation.ts";
+import type { Finish, FinishReason, Usage } from "../../conversation/generation-event.ts";
+import type { Failure, FailureCode } from "../../failure.ts";
+import type { AnswerContext } from "../wire-format.ts";
+import { buildItem, isCut, itemIdPrefix } from "./output-items.ts";
+import { openCallSpelling } from "./namespaces.ts";
+import type {
+  OutputItem,
+  ResponsesBody,
+  ResponsesEcho,
+  ResponsesErrorCode,
+  ResponsesUsage,
+} from "./wire.ts";
+
+/** The body of a whole answer: the object that ends the stream of the same answer. */
+export function buildResponsesAnswer(
+  { parts, finish }: Generation,
+  context: AnswerContext<ResponsesEcho>,
+): ResponsesBody {
+  const id = context.newId("resp_");
+  const spell = openCallSpelling(context.echo);
+  const output = parts.map((part, index) => {
+    const spelling = part.type === "tool-call" ? spell(part.name) : null;
+    const cut = index === parts.length - 1 && isCut(finish.reason);
+    return buildItem(part, spelling, {
+      id: context.newId(itemIdPrefix(part.type, spelling)),
+      status: cut ? "incomplete" : "completed",
+      context,
+    });
+  });
+  return buildResponsesBody(id, context, { type: "finished", finish, output });
+}
+
+/** How far the answer has come. */
+export type AnswerState =
+  | { readonly type: "in-progress" }
+  | { readonly type: "finished"; readonly finish: Finish; readonly output: readonly OutputItem[] }
+  | { readonly type: "failed"; readonly failure: Failure; readonly output: readonly OutputItem[] };
+
+/** The response object in any state of an answer. */
+export function buildResponsesBody(
+  id: string,
+  context: AnswerContext<ResponsesEcho>,
+  state: AnswerState,
+): ResponsesBody {
+  const { echo } = context;
+  const status = statusOf(state);
+  return {
+    id,
+    object: "response",
+    created_at: Math.floor(context.createdAtMs / 1000),
+    status,
+    completed_at: status === "completed" ? Math.floor(context.now() / 1000) : null,
+    background: false,
+    error:
+      state.type === "failed"
+        ? { code: errorCodeOf(state.failure.code), message: state.failure.message }
+        : null,
+    incomplete_details: state.type === "finished" ? detailsOf(state.finish.reason) : null,
+    instructions: echo.instructions,
+    max_output_tokens: echo.maxOutputTokens,
+    max_tool_calls: null,
+    model: echo.model,
+    output: state.type === "in-progress" ? [] : state.output,
+    parallel_tool_calls: echo.parallelToolCalls,
+    previous_response_id: null,
+    prompt_cache_key: echo.promptCacheKey,
+    reasoning: { effort: echo.reasoningEffort, summary: echo.reasoningSummary },
+    safety_identifier: null,
+    service_tier: "default",
+    store: false,
+    temperature: echo.temperature,
+    text: { format: { type: echo.textFormat } },
+    tool_choice: echo.toolChoice,
+    tools: echo.tools,
+    top_logprobs: 0,
+    top_p: echo.topP,
+    truncation: "disabled",
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    access_programs: null,
+    usage: state.type === "finished" ? buildUsage(state.finish.usage) : null,
+    metadata: echo.metadata,
+  };
+}
+
+function statusOf(state: AnswerState): ResponsesBody["status"] {
+  if (state.type === "in-progress") return "in_progress";
+  if (state.type === "failed") return "failed";
+  return isCut(state.finish.reason) ? "incomplete" : "completed";
+}
+
+function detailsOf(reason: FinishReason): ResponsesBody["incomplete_details"] {
+  switch (reason) {
+    case "length":
+      return { reason: "max_output_tokens" };
+    case "content-filter":
+      return { reason: "content_filter" };
+    case "stop":
+    case "tool-calls":
+      return null;
+    default:
+      return reason satisfies never;
+  }
+}
+
+/** Agents repeat, wait or compact by this code; what they do not know they would repeat at once. */
+function errorCodeOf(code: FailureCode): ResponsesErrorCode {
+  if (code === "overloaded") return "rate_limit_exceeded";
+  return code === "input_too_large" ? "context_length_exceeded" : "server_error";
+}
+
+function buildUsage(usage: Usage): ResponsesUsage {
+  return {
+    input_tokens: usage.inputTokens,
+    input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: 0 },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  };
+}

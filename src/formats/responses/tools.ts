@@ -1,0 +1,121 @@
+import type { Tool } from "../../conversation/conversation.ts";
+import { readCustomTool } from "../custom-tool.ts";
+import {
+  type Fields,
+  isAbsent,
+  readArray,
+  readObject,
+  readOneOf,
+  readOptionalString,
+  readString,
+} from "../read-fields.ts";
+import {
+  ensureDistinctTools,
+  hostedToolForced,
+  openToolCounter,
+  readToolName,
+  readToolParameters,
+  refuseAllowedTools,
+  type RequestedToolChoice,
+} from "../read-tools.ts";
+import { joinNamespace } from "./namespaces.ts";
+import type { CallSpelling } from "./wire.ts";
+
+/** An array of tools somewhere in a request: `tools`, or those of an `additional_tools` item. */
+export interface ToolSource {
+  readonly items: readonly unknown[];
+  readonly param: string;
+}
+
+/** The tools of a request, flattened. */
+export interface ResponsesTools {
+  readonly tools: readonly Tool[];
+  /** Types of tools that would run inside a service; the model does not see them. */
+  readonly hosted: ReadonlySet<string>;
+  readonly callSpellings: readonly (readonly [string, CallSpelling])[];
+  /** After flattening, hosted tools included. */
+  readonly count: number;
+}
+
+interface ToolCollection {
+  readonly tools: Tool[];
+  readonly hosted: Set<string>;
+  readonly callSpellings: [string, CallSpelling][];
+}
+
+/** Reads all tools of a request, within the limits on their number and size. */
+export function readResponsesTools(sources: readonly ToolSource[]): ResponsesTools {
+  const counter = openToolCounter();
+  const collection: ToolCollection = { tools: [], hosted: new Set(), callSpellings: [] };
+  for (const { items, param } of sources) {
+    // Counted before they are read, so that an endless list costs nothing.
+    counter.add(items, countFlattened(items));
+    for (const [index, item] of items.entries())
+      readTool(item, `${param}[${String(index)}]`, collection);
+  }
+  ensureDistinctTools(collection.tools);
+  return { ...collection, count: counter.count };
+}
+
+/** Reads `tool_choice`; absent is `auto`. */
+export function readResponsesToolChoice(value: unknown): RequestedToolChoice {
+  if (isAbsent(value)) return { type: "auto" };
+  if (typeof value === "string")
+    return { type: readOneOf(value, "tool_choice", ["auto", "none", "required"]) };
+  const fields = readObject(value, "tool_choice");
+  const type = readString(fields["type"], "tool_choice.type");
+  if (type === "allowed_tools") return refuseAllowedTools();
+  if (type !== "function" && type !== "custom") throw hostedToolForced(type);
+  const name = readString(fields["name"], "tool_choice.name");
+  const namespace = readOptionalString(fields["namespace"], "tool_choice.namespace");
+  return { type: "tool", name: joinNamespace(namespace, name) };
+}
+
+function countFlattened(items: readonly unknown[]): number {
+  let count = 0;
+  for (const item of items) {
+    const inside = (item as Fields | null)?.["tools"];
+    const isNamespace = (item as Fields | null)?.["type"] === "namespace";
+    count += isNamespace && Array.isArray(inside) ? inside.length : 1;
+  }
+  return count;
+}
+
+function readTool(item: unknown, param: string, collection: ToolCollection): void {
+  const fields = readObject(item, param);
+  if (fields["type"] !== "namespace")
+    return readSingleTool(fields, { param, namespace: null }, collection);
+  const namespace = readToolName(fields["name"], `${param}.name`);
+  for (const [index, inner] of readArray(fields["tools"], `${param}.tools`).entries()) {
+    const at = `${param}.tools[${String(index)}]`;
+    readSingleTool(readObject(inner, at), { param: at, namespace }, collection);
+  }
+}
+
+function readSingleTool(
+  fields: Fields,
+  { param, namespace }: { readonly param: string; readonly namespace: string | null },
+  collection: ToolCollection,
+): void {
+  const type = readString(fields["type"], `${param}.type`);
+  if (type !== "function" && type !== "custom") {
+    collection.hosted.add(type);
+    return;
+  }
+  const tool = type === "custom" ? readCustomTool(fields, param) : readFunctionTool(fields, param);
+  const flatName = joinNamespace(namespace, tool.name);
+  collection.tools.push({ ...tool, name: flatName });
+  if (namespace !== null || type === "custom")
+    collection.callSpellings.push([
+      flatName,
+      { name: tool.name, namespace, custom: type === "custom" },
+    ]);
+}
+
+function readFunctionTool(fields: Fields, param: string): Tool {
+  return {
+    name: readToolName(fields["name"], `${param}.name`),
+    description: readOptionalString(fields["description"], `${param}.description`),
+    parameters: readToolParameters(fields["parameters"], `${param}.parameters`),
+  };
+}
