@@ -9,7 +9,9 @@ interface Allowance {
 
 // docs/ARCHITECTURE.md has the same table, with the reasons.
 const table: Readonly<Record<string, Allowance>> = {
-  cli: { folders: ["gateway.ts", "config", "http", "ledger", "deployment", "telemetry"] },
+  cli: {
+    folders: ["gateway.ts", "config", "http", "admission", "ledger", "deployment", "telemetry"],
+  },
   "gateway.ts": {
     folders: [
       "config",
@@ -53,6 +55,13 @@ const table: Readonly<Record<string, Allowance>> = {
   "worker-url.ts": { folders: [], modules: [] },
 };
 const sharedFiles = ["limits.ts", "failure.ts", "worker-url.ts"];
+// Each package has one home, so that replacing it touches one folder.
+const packageHomes: Readonly<Record<string, string>> = {
+  "node-llama-cpp": "deployment/embedded/",
+  undici: "deployment/",
+  pino: "telemetry/",
+  "gpt-tokenizer": "http/",
+};
 const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;
 const compositionRoot = /^(cli\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
 const importSpecifier =
@@ -75,6 +84,10 @@ export function findImportProblems(file: string, source: string): string[] {
     if (!specifier.startsWith(".")) {
       if (allowed.modules !== undefined && !allowed.modules.includes(specifier)) {
         problems.push(`${file} imports ${specifier}: ${owner} may not`);
+      }
+      const home = packageHomes[specifier.split("/")[0] ?? ""];
+      if (home !== undefined && !file.startsWith(home)) {
+        problems.push(`${file} imports ${specifier}: only ${home} may`);
       }
       continue;
     }
