@@ -183,12 +183,19 @@ function readApiKey(read: SettingReader): string | null {
   return key;
 }
 
-function readCredits(read: SettingReader, name: VariableName): bigint {
+function readCredits(read: SettingReader, name: CreditVariableName): bigint {
   const nanos = parseCredit(read.text(name) ?? "");
-  if (nanos !== null && nanos >= 0n) return nanos;
-  read.problem(name, `write it as ${String(variables[name].default)} or 0.25`);
+  const most = parseCredit(String(variables[name].kind.maximum));
+  if (nanos !== null && most !== null && nanos >= 0n && nanos <= most) return nanos;
+  read.problem(name, `write it as ${variables[name].default} or 0.25`);
   return 0n;
 }
+
+type CreditVariableName = {
+  [Name in VariableName]: (typeof variables)[Name]["kind"] extends { readonly type: "credits" }
+    ? Name
+    : never;
+}[VariableName];
 
 function readAliases(read: SettingReader): readonly [string, string] {
   const names = read.list("TRIBUTARY_LEGACY_ALIASES");

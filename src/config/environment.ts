@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type VariableKind =
   | { readonly type: "text"; readonly allowed: string }
   | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
-  | { readonly type: "credits" }
+  | { readonly type: "credits"; readonly maximum: number }
   | { readonly type: "choice"; readonly values: readonly string[] };
 
 /** One setting. An empty value counts as none. */
@@ -113,17 +113,17 @@ export const variables = {
     meaning: "weights of the embedded engine",
   },
   TRIBUTARY_INPUT_PRICE: {
-    kind: credits(),
+    kind: credits(1_000_000),
     default: "1",
     meaning: "credits for a million input tokens",
   },
   TRIBUTARY_OUTPUT_PRICE: {
-    kind: credits(),
+    kind: credits(1_000_000),
     default: "4",
     meaning: "credits for a million output tokens",
   },
   TRIBUTARY_STARTING_CREDIT: {
-    kind: credits(),
+    kind: credits(1_000_000_000),
     default: "10",
     meaning: "credit of the account that the first start makes",
   },
@@ -191,7 +191,7 @@ export function describeKind(kind: VariableKind): string {
     case "integer":
       return `a whole number from ${String(kind.minimum)} to ${String(kind.maximum)}`;
     case "credits":
-      return "a decimal number of credits, not negative, at most 9 decimals";
+      return `credits from 0 to ${String(kind.maximum)}, with at most 9 decimals`;
     case "choice":
       return kind.values.map((value) => `\`${value}\``).join(", ");
     default:
@@ -224,8 +224,9 @@ function integer(minimum: number, maximum: number): VariableKind {
   return { type: "integer", minimum, maximum };
 }
 
-function credits(): VariableKind {
-  return { type: "credits" };
+// Far above any use, far below what 64 bits of 1e-9 credit hold.
+function credits(maximum: number): { readonly type: "credits"; readonly maximum: number } {
+  return { type: "credits", maximum };
 }
 
 function choice(...values: readonly string[]): VariableKind {
