@@ -1,0 +1,102 @@
+import type { WireFormatName } from "../../src/formats/wire-format.ts";
+import type { GenerationEvent } from "../../src/conversation/generation-event.ts";
+import { readChatCompletions } from "./read-chat-completions.ts";
+import { readMessages } from "./read-messages.ts";
+import { readResponses } from "./read-responses.ts";
+import type { ReadFinish, Reading } from "./reading.ts";
+
+/** The independent reader of every format. */
+export const readers: Readonly<Record<WireFormatName, (stream: string) => Reading>> = {
+  "chat-completions": readChatCompletions,
+  responses: readResponses,
+  messages: readMessages,
+};
+
+/** A generation as far as a format can tell it. */
+export interface Tellable {
+  readonly events: readonly GenerationEvent[];
+  readonly finish: ReadFinish | null;
+}
+
+/** What a reader of a stream can know of a generation: what the format has no word for is left out. */
+export function tellable(
+  format: WireFormatName,
+  { events, finish }: Tellable,
+  isCustomCall: (name: string) => boolean,
+): Tellable {
+  const merged = format === "chat-completions" ? mergeParts(events) : events;
+  return {
+    events:
+      format === "messages"
+        ? joinCustomCalls(merged, isCustomCall)
+        : rawInputs(merged, isCustomCall),
+    finish: finish === null ? null : tellableFinish(format, finish),
+  };
+}
+
+/** The pieces of custom calls as one, since their raw text may be cut elsewhere than the arguments were. */
+export function joinCustomCalls(
+  events: readonly GenerationEvent[],
+  isCustomCall: (name: string) => boolean,
+): readonly GenerationEvent[] {
+  return mapCustomCalls(events, isCustomCall, (whole) => whole);
+}
+
+function tellableFinish(format: WireFormatName, finish: ReadFinish): ReadFinish {
+  if (format !== "messages") return { ...finish, stopSequence: null };
+  const { usage } = finish;
+  return { ...finish, usage: usage === null ? null : { ...usage, reasoningTokens: 0 } };
+}
+
+/** Chat Completions has no parts: two texts in a row are one. */
+function mergeParts(events: readonly GenerationEvent[]): readonly GenerationEvent[] {
+  const merged: GenerationEvent[] = [];
+  for (const event of events) {
+    const last = merged.at(-1);
+    const continues =
+      (event.type === "text-start" && last?.type === "text-end") ||
+      (event.type === "reasoning-start" && last?.type === "reasoning-end");
+    if (continues) merged.pop();
+    else merged.push(event);
+  }
+  return merged;
+}
+
+function rawInputs(
+  events: readonly GenerationEvent[],
+  isCustomCall: (name: string) => boolean,
+): readonly GenerationEvent[] {
+  return mapCustomCalls(events, isCustomCall, (whole) => {
+    try {
+      const value: unknown = JSON.parse(whole);
+      if (typeof value === "object" && value !== null && "input" in value)
+        return String(value.input);
+    } catch {
+      // What is no JSON is the input as it is.
+    }
+    return whole;
+  });
+}
+
+function mapCustomCalls(
+  events: readonly GenerationEvent[],
+  isCustomCall: (name: string) => boolean,
+  change: (whole: string) => string,
+): readonly GenerationEvent[] {
+  const mapped: GenerationEvent[] = [];
+  let held: string[] | null = null;
+  for (const event of events) {
+    if (event.type === "tool-call-start" && isCustomCall(event.name)) held = [];
+    if (held !== null && event.type === "tool-call-delta") {
+      held.push(event.arguments);
+      continue;
+    }
+    if (held !== null && event.type === "tool-call-end") {
+      const whole = change(held.join(""));
+      if (whole !== "") mapped.push({ type: "tool-call-delta", arguments: whole });
+      held = null;
+    }
+    mapped.push(event);
+  }
+  return mapped;
+}
