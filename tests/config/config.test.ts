@@ -30,7 +30,7 @@ describe("settings", () => {
         deployment: null,
         model: null,
         contextTokens: null,
-        packageIndexUrl: null,
+        pipEnvironment: {},
         prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n },
         startingCreditNanos: 10_000_000_000n,
         legacyAliases: ["service-llm-legacy", "service-llm-compat"],
@@ -71,6 +71,7 @@ describe("settings", () => {
       TRIBUTARY_LOG_LEVEL: "debug",
       TRIBUTARY_LOG_FORMAT: "json",
       PIP_INDEX_URL: "http://index.internal/simple",
+      HOME: "/home/somebody",
     });
     expect(config).toMatchObject({
       host: "0.0.0.0",
@@ -90,7 +91,7 @@ describe("settings", () => {
         silenceMs: 3,
       },
       contextTokens: 131_072,
-      packageIndexUrl: "http://index.internal/simple",
+      pipEnvironment: { PIP_INDEX_URL: "http://index.internal/simple" },
       prices: { inputNanosPerMillion: 250_000_000n, outputNanosPerMillion: 0n },
       startingCreditNanos: 1n,
       legacyAliases: ["one", "two"],
