@@ -71,7 +71,7 @@ describe("settings", () => {
       TRIBUTARY_LOG_LEVEL: "debug",
       TRIBUTARY_LOG_FORMAT: "json",
       PIP_INDEX_URL: "http://index.internal/simple",
-      HOME: "/home/somebody",
+      HOME: "elsewhere",
     });
     expect(config).toMatchObject({
       host: "0.0.0.0",
