@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import type { Tool } from "../../src/conversation/conversation.ts";
+import {
+  ensureDistinctTools,
+  leftOutText,
+  nameOfMedia,
+  openCallRegister,
+  openToolCounter,
+  readToolName,
+  resolveToolChoice,
+} from "../../src/formats/read-tools.ts";
+import { refusalOf } from "./answer-context.ts";
+
+const sourceOf = (bytes: number) => [`é${"x".repeat(bytes - 6)}`];
+const tool = (name: string): Tool => ({ name, description: null, parameters: null });
+
+test.each(["a", "A-Za_z.0-9", "mcp__server__tool", "x".repeat(128)])("%s names a tool", (name) => {
+  expect(readToolName(name, "tools[0].name")).toBe(name);
+});
+
+test.each(["", "a b", "é", "a\n", "x".repeat(129), "\ud800"])("%j names no tool", (name) => {
+  const failure = refusalOf(() => readToolName(name, "tools[0].function.name"));
+  expect(failure.facts.param).toBe("tools");
+  expect(failure.message).toContain("tools[0].function.name");
+});
+
+test("tools are counted over all sources", () => {
+  const counter = openToolCounter();
+  counter.add([1], 100);
+  counter.add([2], 28);
+  expect(counter.count).toBe(128);
+  expect(refusalOf(() => counter.add([3], 1))).toMatchObject({
+    code: "invalid_request",
+    facts: { param: "tools" },
+  });
+});
+
+test("one MiB of tool JSON is taken, one byte more is not, counted in UTF-8 over all sources", () => {
+  const half = 512 * 1024;
+  const counter = openToolCounter();
+  expect(Buffer.byteLength(JSON.stringify(sourceOf(half)))).toBe(half);
+  counter.add(sourceOf(half), 1);
+  counter.add(sourceOf(half), 1);
+  expect(refusalOf(() => counter.add([""], 0)).facts.param).toBe("tools");
+  const other = openToolCounter();
+  other.add(sourceOf(half), 1);
+  expect(refusalOf(() => other.add(sourceOf(half + 1), 1)).facts.param).toBe("tools");
+});
+
+test("two tools of one name are refused", () => {
+  expect(() => ensureDistinctTools([tool("a"), tool("b")])).not.toThrow();
+  expect(refusalOf(() => ensureDistinctTools([tool("a"), tool("a")])).facts.param).toBe("tools");
+});
+
+test("a choice is checked against the tools", () => {
+  const some = { tools: [tool("a")], hosted: new Set(["web_search"]) };
+  const hostedOnly = { tools: [], hosted: new Set(["web_search"]) };
+  expect(resolveToolChoice({ type: "tool", name: "a" }, some)).toEqual({ type: "tool", name: "a" });
+  expect(resolveToolChoice({ type: "required" }, some)).toEqual({ type: "required" });
+  expect(resolveToolChoice({ type: "none" }, some)).toEqual({ type: "none" });
+  expect(resolveToolChoice({ type: "required" }, hostedOnly)).toEqual({ type: "auto" });
+  expect(refusalOf(() => resolveToolChoice({ type: "tool", name: "b" }, some)).code).toBe(
+    "invalid_request",
+  );
+  for (const offered of [some, hostedOnly])
+    expect(
+      refusalOf(() => resolveToolChoice({ type: "tool", name: "web_search" }, offered)),
+    ).toMatchObject({ code: "not_offered", facts: { param: "tool_choice" } });
+  const nothing = { tools: [], hosted: new Set<string>() };
+  expect(refusalOf(() => resolveToolChoice({ type: "tool", name: "a" }, nothing)).code).toBe(
+    "invalid_request",
+  );
+});
+
+test("a result answers a call that came before it", () => {
+  const register = openCallRegister();
+  const place = { param: "messages[4].tool_call_id", item: "messages[4]" };
+  const failure = refusalOf(() => register.ensureAnswers("c1", place));
+  expect(failure.facts.param).toBe(place.param);
+  expect(failure.message).toContain('messages[4] is the result of the call "c1"');
+  register.add("c1");
+  expect(() => register.ensureAnswers("c1", place)).not.toThrow();
+  expect(refusalOf(() => register.ensureAnswers("__proto__", place)).facts.param).toBe(place.param);
+});
+
+test("media is known by its type, and no name of an object's own is media", () => {
+  expect(nameOfMedia({ type: "image_url" })).toBe("image");
+  expect(nameOfMedia({ type: "document" })).toBe("file");
+  expect(nameOfMedia({ type: "text" })).toBeNull();
+  for (const type of ["constructor", "__proto__", "toString", 5, null])
+    expect(nameOfMedia({ type })).toBeNull();
+  expect(leftOutText("image")).toBe("[image left out: this service reads text only]");
+});
