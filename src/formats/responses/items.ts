@@ -8,6 +8,7 @@ import {
   notOfferedField,
   quote,
   readArray,
+  readContentParts,
   readInputItems,
   readObject,
   readOneOf,
@@ -37,9 +38,7 @@ export interface ResponsesInput {
 export function readResponsesInput(value: unknown, reasoning: ReasoningReader): ResponsesInput {
   if (typeof value === "string")
     return { turns: [{ role: "user", text: value }], itemCount: 1, toolSources: [] };
-  if (isAbsent(value))
-    throw invalidField("input", "is missing; it must be a string or an array of items.");
-  const items = readInputItems(value, "input");
+  const items = readInputItems(readContentParts(value, "input", "items"), "input");
   const toolSources: ToolSource[] = [];
   const turns: Turn[] = [];
   const reader = { reasoning, calls: openCallRegister(), toolSources };
@@ -164,9 +163,7 @@ function assistantTurn(part: AssistantPart): Turn | null {
 
 function readMessageText(value: unknown, param: string): string {
   if (typeof value === "string") return value;
-  if (isAbsent(value))
-    throw invalidField(param, "is missing; it must be a string or an array of text parts.");
-  const texts = readArray(value, param).map((item, index) => {
+  const texts = readContentParts(value, param, "text parts").map((item, index) => {
     const at = `${param}[${String(index)}]`;
     const part = readObject(item, at);
     const media = nameOfMedia(part);
@@ -209,7 +206,7 @@ function readToolResult(fields: Fields, param: string, calls: CallRegister): Tur
   const output = fields["output"];
   const at = `${param}.output`;
   if (typeof output === "string") return { role: "tool", callId, text: output };
-  const texts = readArray(output, at).map((item, index) => {
+  const texts = readContentParts(output, at, "text parts").map((item, index) => {
     const place = `${at}[${String(index)}]`;
     const part = readObject(item, place);
     const media = nameOfMedia(part);

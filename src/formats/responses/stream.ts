@@ -44,6 +44,8 @@ export function openResponsesStream(context: AnswerContext<ResponsesEcho>): Stre
       const type = cut ? "response.incomplete" : "response.completed";
       return done + encodeBody(type, { type: "finished", finish, output: items.ended });
     },
+    // The last item is not called done, not even when it had ended: agents run a call as soon as it is, and then repeat
+    // the whole answer.
     fail(failure) {
       const error = {
         code: failure.kind.openaiCode,
@@ -52,7 +54,7 @@ export function openResponsesStream(context: AnswerContext<ResponsesEcho>): Stre
       };
       return (
         frames.frame("error", JSON.stringify(error).slice(1, -1)) +
-        encodeBody("response.failed", { type: "failed", failure, output: items.abandon() })
+        encodeBody("response.failed", { type: "failed", failure, output: items.ended })
       );
     },
   };
@@ -65,8 +67,6 @@ interface StreamItems {
   add(piece: string): string;
   endPart(): string;
   end(status: ItemStatus): string;
-  /** What a failed answer says it had said. */
-  abandon(): readonly OutputItem[];
 }
 
 function openStreamItems(surroundings: ItemSurroundings): StreamItems {
@@ -106,11 +106,6 @@ function openStreamItems(surroundings: ItemSurroundings): StreamItems {
       return opened().add(piece);
     },
     endPart: () => opened().endPart(),
-    abandon() {
-      // No frame calls an item done here: agents run a call as soon as it is. A long answer is not sent twice.
-      if (characters > limits.streamBufferedBytesMax) return [];
-      return current === null ? ended : [...ended, current.build("incomplete")];
-    },
   };
 }
 
