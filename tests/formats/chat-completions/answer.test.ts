@@ -116,6 +116,17 @@ test("calls are numbered, named once, and custom ones carry decoded input", () =
   });
 });
 
+test("a custom call that was cut before its input began is told as the body tells it", () => {
+  const events = callEvents("c", "run", '{"inp');
+  expect(deltasOf(stream(events))[2]).toEqual({
+    tool_calls: [{ index: 0, custom: { input: '{"inp' } }],
+  });
+  expect(body(events, "length")).toMatchObject({
+    created: 1_700_000_000,
+    choices: [{ message: { tool_calls: [{ custom: { input: '{"inp' } }] } }],
+  });
+});
+
 test("content is null beside calls alone and empty when there is nothing; a cut call says length", () => {
   expect(body([], "stop").choices[0].message).toEqual({
     role: "assistant",

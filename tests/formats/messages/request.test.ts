@@ -153,6 +153,11 @@ test("a user turn of results alone is no user turn", () => {
     ]);
 });
 
+test("a user who said nothing still had a turn", () => {
+  for (const content of ["", [], [{ type: "text", text: "" }]])
+    expect(turnsOf({ role: "user", content })).toEqual([{ role: "user", text: "" }]);
+});
+
 test("an assistant turn whose reasoning was not ours is no turn when nothing else is left", () => {
   const turns = turnsOf(user, {
     role: "assistant",
