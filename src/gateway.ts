@@ -1,6 +1,5 @@
 import type { Config } from "./config/config.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
-import { openEmbeddedDeployment } from "./deployment/embedded/deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./http/new-id.ts";
@@ -40,7 +39,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
   );
-  const deployment = opened.use(openDeployment(config, parts));
+  const deployment = opened.use(await openDeployment(config, parts));
   const sealKeys = await ledger.sealKeys();
   const service: Service = {
     ledger,
@@ -87,16 +86,21 @@ function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<Sqlite
   );
 }
 
-function openDeployment(config: Config, parts: GatewayParts): Deployment {
+async function openDeployment(config: Config, parts: GatewayParts): Promise<Deployment> {
   const { telemetry } = parts;
-  const onLifecycle = telemetry.lifecycle.bind(telemetry);
-  return config.deployment === null
-    ? openEmbeddedDeployment(config, { now: Date.now, onProgress: parts.onProgress, onLifecycle })
-    : openOpenaiCompatibleDeployment(config.deployment, {
-        now: Date.now,
-        newId,
-        onRefused: telemetry.deploymentRefused.bind(telemetry),
-      });
+  if (config.deployment !== null)
+    return openOpenaiCompatibleDeployment(config.deployment, {
+      now: Date.now,
+      newId,
+      onRefused: (facts) => telemetry.deploymentRefused(facts),
+    });
+  // Loaded only when it is wanted: a service in front of an HTTP deployment starts without it.
+  const { openEmbeddedDeployment } = await import("./deployment/embedded/deployment.ts");
+  return openEmbeddedDeployment(config, {
+    now: Date.now,
+    onProgress: parts.onProgress,
+    onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
+  });
 }
 
 function addressOf(server: ListeningServer): Gateway["address"] {

@@ -50,7 +50,8 @@ export interface AnswerSink {
 
 /** Keeps the leases of running reservations; `onLost` is called when one could not be renewed. */
 export interface Leases {
-  hold(requestId: RequestId, onLost: () => void): void;
+  /** `askedAtMs`: monotonic time just before the admission was asked for; the lease cannot have begun earlier. */
+  hold(requestId: RequestId, onLost: () => void, askedAtMs: number): void;
   drop(requestId: RequestId): void;
 }
 
@@ -90,6 +91,7 @@ async function admitAndStart(
   parts: WithControl,
 ): Promise<void> {
   const { control, deployment, ledger } = parts;
+  const askedAtMs = parts.monotonicMs();
   let admission: Admission;
   try {
     admission = await ledger.admit({
@@ -111,7 +113,8 @@ async function admitAndStart(
     return;
   }
   sink.admitted(admission);
-  parts.leases.hold(order.requestId, () => control.stop(leaseFailure(), "lease-lost"));
+  const loseLease = (): void => control.stop(leaseFailure(), "lease-lost");
+  parts.leases.hold(order.requestId, loseLease, askedAtMs);
   control.attach(deployment.start(order.prompt, admission.allowance, generation));
 }
 
