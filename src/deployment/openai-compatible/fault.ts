@@ -1,0 +1,189 @@
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+
+/** What a deployment said when it refused. `words` may quote the prompt: for the log at `debug` only. */
+export interface Refusal {
+  readonly status: number;
+  readonly type: string | null;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly words: string;
+}
+
+/** A refusal, told from an answer with an error status or from an error inside a stream. */
+export interface Fault {
+  readonly failure: Failure;
+  readonly refusal: Refusal;
+}
+
+/** What is known beside the deployment's own words. Tokens. */
+export interface FaultFacts {
+  readonly inputTokensEstimate: number;
+  readonly contextTokens: number | null;
+  /** The header `retry-after`, as it came. */
+  readonly retryAfter: string | null;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** The Failure of an answer that has an error status. */
+export function faultOfAnswer(status: number, body: string, facts: FaultFacts): Fault {
+  return faultOf(readRefusal(status, parsedOrText(body)), facts);
+}
+
+/** The Failure of an error object inside a stream, which may carry the status that came too late. */
+export function faultOfStreamError(error: unknown, facts: FaultFacts): Fault {
+  const refusal = readRefusal(0, error);
+  const status = statusOf(refusal);
+  return faultOf({ ...refusal, status }, facts);
+}
+
+function faultOf(refusal: Refusal, facts: FaultFacts): Fault {
+  return { refusal, failure: failureOf(refusal, facts) };
+}
+
+function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
+  const { status } = refusal;
+  const cause = new Error(
+    `the deployment answered ${String(status)} ${refusal.type ?? ""} ${refusal.code ?? ""}`.trim(),
+  );
+  if (status === 429 || status === 503 || status === 529)
+    return new Failure("overloaded", "The model has too much to do at the moment. Try again.", {
+      retryAfterSeconds: retryAfterSeconds(facts),
+      cause,
+    });
+  if (status === 401 || status === 403 || status === 404)
+    return new Failure(
+      "deployment_failed",
+      "The deployment does not serve this service as it is set up. Tell its operator.",
+      { cause },
+    );
+  const overflow = overflowTokens(refusal, facts);
+  if (overflow !== null)
+    return new Failure(
+      "input_too_large",
+      "The conversation and its output do not fit into the model's context. Shorten the conversation.",
+      overflow.tokens === null ? { cause } : { tokens: overflow.tokens, cause },
+    );
+  if (status === 400 || status === 422)
+    return new Failure(
+      "refused_by_deployment",
+      "The model's server refused this request. Look at the order of the messages, the tools' " +
+        "schemas and the sampling settings; the operator finds its reason in the log.",
+      { cause },
+    );
+  return new Failure("deployment_failed", "The deployment failed. Try again.", { cause });
+}
+
+/** Everything that engines put into an error, wherever they put it. */
+function readRefusal(status: number, body: unknown): Refusal {
+  const outer = members(body);
+  const inner = members(outer["error"] ?? outer["detail"] ?? body);
+  const words =
+    typeof body === "string"
+      ? body
+      : (text(inner["message"]) ??
+        text(outer["error"]) ??
+        text(outer["message"]) ??
+        JSON.stringify(body) ??
+        "");
+  return {
+    status,
+    type: text(inner["type"]) ?? text(outer["type"]),
+    code: text(inner["code"]) ?? text(outer["code"]),
+    param: text(inner["param"]),
+    words: words + numbersBeside(inner),
+  };
+}
+
+/** llama.cpp gives the numbers as members of their own; here they join the words that are searched. */
+function numbersBeside(inner: Record<string, unknown>): string {
+  const sent = inner["n_prompt_tokens"];
+  const maximum = inner["n_ctx"];
+  return typeof sent === "number" && typeof maximum === "number"
+    ? ` (prompt is too long: ${String(sent)} tokens > ${String(maximum)} maximum)`
+    : "";
+}
+
+function statusOf(refusal: Refusal): number {
+  const code = Number(refusal.code);
+  if (Number.isInteger(code) && code >= 400 && code <= 599) return code;
+  const kind = `${refusal.type ?? ""} ${refusal.code ?? ""}`;
+  if (/rate_?limit|overloaded|unavailable/iu.test(kind)) return 503;
+  return /bad_?request|invalid_?request|exceed_context/iu.test(kind) ? 400 : 500;
+}
+
+const overflowKinds = /context_length_exceeded|context_window_exceeded|exceed_context_size/iu;
+const overflowWords =
+  /maximum context length|maximum model length|max context length|context length is only|available context size|exceeds? the (?:model's )?context|longer than the (?:model's )?context|prompt (?:is )?too long|context window|maximum allowed (?:input )?length/iu;
+
+/**
+ * How engines say that a conversation is too long. What was sent is the input alone or the input and the output limit
+ * together, whichever the engine measured.
+ */
+const overflowNumbers: readonly RegExp[] = [
+  /prompt is too long: (?<sent>\d+) tokens > (?<maximum>\d+) maximum/u,
+  // llama.cpp
+  /\((?<sent>\d+) tokens\) exceeds the available context size \((?<maximum>\d+) tokens\)/u,
+  // vLLM, which has changed its words often, and OpenAI in whose words it began
+  /passed (?<sent>\d+) input tokens and requested (?<output>\d+) output.*?context length is only (?<maximum>\d+)/su,
+  /is too large: (?<output>\d+)\..*?maximum context length is (?<maximum>\d+) tokens and your request has (?<sent>\d+) input/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?total of (?:at least )?(?<sent>\d+)/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?(?:requested|resulted in) (?<sent>\d+) tokens/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?(?:contains|has) (?:at least )?(?<sent>\d+) input tokens/su,
+  /\(length (?<sent>\d+)\) is longer than the maximum model length of (?<maximum>\d+)/u,
+  /length \((?<sent>\d+)(?: tokens)?\) exceeds (?:the )?(?:model's )?maximum (?:context|allowed) length \((?<maximum>\d+)/u,
+  // SGLang
+  /input \((?<sent>\d+) tokens\) is longer than the model's context length \((?<maximum>\d+) tokens\)/u,
+  /maximum context length of (?<maximum>\d+) tokens.*?total of (?<sent>\d+) tokens/su,
+  // Ollama's own runner
+  /length \((?<sent>\d+) tokens\) exceeds the .*?\((?<maximum>\d+) tokens\)/u,
+];
+
+/** null: it is no matter of size. `tokens` null: it is, and nobody knows the numbers. */
+function overflowTokens(
+  refusal: Refusal,
+  facts: FaultFacts,
+): { readonly tokens: { readonly sent: number; readonly maximum: number } | null } | null {
+  const { words } = refusal;
+  const named = overflowKinds.test(`${refusal.type ?? ""} ${refusal.code ?? ""}`);
+  if (!named && refusal.status !== 413 && !overflowWords.test(words)) return null;
+  for (const numbers of overflowNumbers) {
+    const found = numbers.exec(words)?.groups;
+    if (found === undefined) continue;
+    const sent = Number(found["sent"]) + Number(found["output"] ?? 0);
+    return { tokens: { sent, maximum: Number(found["maximum"]) } };
+  }
+  const maximum = facts.contextTokens;
+  if (maximum === null) return { tokens: null };
+  // An estimate below the limit would contradict what the deployment found.
+  return { tokens: { sent: Math.max(facts.inputTokensEstimate, maximum + 1), maximum } };
+}
+
+function retryAfterSeconds(facts: FaultFacts): number {
+  const header = facts.retryAfter?.trim() ?? "";
+  const seconds = /^\d+(?:\.\d+)?$/u.test(header)
+    ? Number(header)
+    : (Date.parse(header) - facts.nowMs) / 1000;
+  const whole = Number.isFinite(seconds) ? Math.ceil(seconds) : retryAfterDefaultSeconds;
+  return Math.min(Math.max(whole, 1), limits.retryAfterSecondsMax);
+}
+
+const retryAfterDefaultSeconds = 5;
+
+function members(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function text(value: unknown): string | null {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function parsedOrText(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

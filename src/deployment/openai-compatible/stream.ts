@@ -1,0 +1,201 @@
+import type {
+  EngineFinish,
+  FinishReason,
+  GenerationEvent,
+  Usage,
+} from "../../conversation/generation-event.ts";
+import { Failure } from "../../failure.ts";
+import { PartSequencer } from "./part-sequencer.ts";
+
+/** What a reader of one answer needs from outside. */
+export interface StreamReaderParts {
+  readonly newId: (prefix: string) => string;
+  /** Turns an error object inside the stream into a Failure. */
+  readonly failureOf: (error: unknown) => Failure;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Reads the chunks of one streamed chat completion. It throws a Failure for nonsense and for an error inside. */
+export class StreamReader {
+  readonly #parts: StreamReaderParts;
+  readonly #sequencer: PartSequencer;
+  #usage: unknown = null;
+  #newUsage: unknown = null;
+  #reason: string | null = null;
+  #stopSequence: string | null = null;
+  #done = false;
+
+  constructor(parts: StreamReaderParts) {
+    this.#parts = parts;
+    this.#sequencer = new PartSequencer(parts.newId);
+  }
+
+  /** Whether the engine has said that nothing more comes. */
+  get done(): boolean {
+    return this.#done;
+  }
+
+  /** Whether the engine has said why it stopped: what is lost after that was not the answer. */
+  get finished(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** One event of the stream, or a whole completion from an engine that does not stream. */
+  add(data: string, event: string): void {
+    if (this.#done || data === "") return;
+    if (data === "[DONE]") {
+      this.#done = true;
+      return;
+    }
+    const chunk = parseObject(data);
+    if (event === "error" || isError(chunk)) throw this.#parts.failureOf(chunk);
+    if (isMembers(chunk["usage"])) this.#newUsage = chunk["usage"];
+    const { choices } = chunk;
+    // Usage alone, or a sign of life.
+    if (!Array.isArray(choices)) return;
+    const choice: unknown = choices[0];
+    if (isMembers(choice) && !(typeof choice["index"] === "number" && choice["index"] > 0))
+      this.#addChoice(choice);
+  }
+
+  /** The events since the last time. */
+  takeEvents(): GenerationEvent[] {
+    return this.#sequencer.take();
+  }
+
+  /** Usage that came since the last time; null: none did. */
+  takeUsage(): Usage | null {
+    const found = this.#newUsage;
+    this.#newUsage = null;
+    if (found !== null) this.#usage = found;
+    return usageOf(found);
+  }
+
+  /** Ends every part; throws a Failure when the engine never said why it stopped. */
+  finish(): { readonly finish: EngineFinish; readonly usage: Usage | null } {
+    if (this.#reason === null)
+      throw new Failure(
+        "deployment_failed",
+        "The deployment ended its answer without saying why. Try again.",
+      );
+    this.#sequencer.end();
+    const reason = finishReason(this.#reason, this.#sequencer.hasCalls);
+    const stopSequence = reason === "stop" ? this.#stopSequence : null;
+    return { finish: { reason, stopSequence }, usage: usageOf(this.#newUsage ?? this.#usage) };
+  }
+
+  #addChoice(choice: Members): void {
+    const delta = choice["delta"] ?? choice["message"];
+    if (isMembers(delta)) this.#addDelta(delta);
+    const reason = choice["finish_reason"];
+    if (typeof reason !== "string" || reason === "") return;
+    if (brokenOff.has(reason))
+      throw new Failure("deployment_failed", "The deployment broke its answer off. Try again.");
+    this.#reason = reason;
+    // vLLM's and SGLang's words; a number is a token.
+    const stop = choice["stop_reason"] ?? choice["matched_stop"];
+    if (typeof stop === "string" && stop !== "") this.#stopSequence = stop;
+    this.#sequencer.end();
+  }
+
+  #addDelta(delta: Members): void {
+    // Where both are sent they say the same.
+    const reasoning = textOf(delta["reasoning_content"]) || textOf(delta["reasoning"]);
+    if (reasoning !== "") this.#sequencer.add("reasoning", reasoning);
+    const { content, refusal, tool_calls: calls } = delta;
+    if (typeof content === "string") this.#sequencer.add("text", content);
+    else if (Array.isArray(content)) this.#addContentParts(content);
+    // A refusal is what the model says instead of an answer: text to every format.
+    if (typeof refusal === "string") this.#sequencer.add("text", refusal);
+    if (Array.isArray(calls)) for (const call of calls) this.#addCall(call);
+  }
+
+  #addContentParts(content: readonly unknown[]): void {
+    for (const part of content)
+      if (isMembers(part)) this.#sequencer.add("text", textOf(part["text"]));
+  }
+
+  #addCall(call: unknown): void {
+    if (!isMembers(call)) return;
+    const { index, id } = call;
+    const called = isMembers(call["function"]) ? call["function"] : {};
+    this.#sequencer.addCall({
+      index: typeof index === "number" ? index : null,
+      id: textOf(id),
+      name: textOf(called["name"]),
+      arguments: argumentsText(called["arguments"]),
+    });
+  }
+}
+
+/** Some engines give the arguments as an object. */
+function argumentsText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return isMembers(value) ? JSON.stringify(value) : "";
+}
+
+/** Reasons that engines give for an answer that they did not bring to its end. */
+const brokenOff = new Set(["error", "abort", "aborted", "cancelled"]);
+
+const finishReasons: Readonly<Record<string, FinishReason>> = {
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+  content_filter: "content-filter",
+};
+
+/** Any other reason is a model that came to its end; with calls it ended to have them made. */
+function finishReason(reason: string, hasCalls: boolean): FinishReason {
+  if (Object.hasOwn(finishReasons, reason)) return finishReasons[reason] ?? "stop";
+  return hasCalls ? "tool-calls" : "stop";
+}
+
+/** null for what is no usage; numbers are as the engine gave them, unchecked. */
+function usageOf(value: unknown): Usage | null {
+  if (!isMembers(value)) return null;
+  const input = value["prompt_tokens"];
+  const output = value["completion_tokens"];
+  if (typeof input !== "number" || typeof output !== "number") return null;
+  return {
+    inputTokens: input,
+    cachedInputTokens: detail(value["prompt_tokens_details"], "cached_tokens"),
+    outputTokens: output,
+    reasoningTokens:
+      detail(value["completion_tokens_details"], "reasoning_tokens") ||
+      detail(value, "reasoning_tokens"),
+  };
+}
+
+function detail(details: unknown, name: string): number {
+  const value = isMembers(details) ? details[name] : null;
+  return typeof value === "number" ? value : 0;
+}
+
+function parseObject(data: string): Members {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch (error) {
+    throw new Failure("deployment_failed", "The deployment sent something that is no JSON.", {
+      cause: error,
+    });
+  }
+  if (!isMembers(value))
+    throw new Failure("deployment_failed", "The deployment sent something that is no chunk.");
+  return value;
+}
+
+function isError(chunk: Members): boolean {
+  const { error } = chunk;
+  if (error !== undefined && error !== null) return true;
+  return chunk["object"] === "error" || chunk["type"] === "error";
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
