@@ -13,6 +13,8 @@ export interface DatabaseSettings {
   /** A path, or `:memory:`. */
   readonly path: string;
   readonly synchronous: "full" | "normal";
+  /** How long an operation waits for another process; absent: limits.ledgerBusyMs. */
+  readonly busyMs?: number;
 }
 
 // "TRIB", so that another program's database is told from a ledger.
@@ -26,7 +28,7 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   let database: DatabaseSync | null = null;
   try {
     database = new DatabaseSync(path, {
-      timeout: limits.ledgerBusyMs,
+      timeout: settings.busyMs ?? limits.ledgerBusyMs,
       readBigInts: true,
       enableForeignKeyConstraints: true,
     });

@@ -1,0 +1,230 @@
+import { describe, expect, test } from "vitest";
+import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
+import type { RequestId } from "../../src/ledger/ledger.ts";
+
+/** Time that moves when told, with the timers that come due on the way. */
+class FakeTime {
+  nowMs = 0;
+  private timers: { readonly atMs: number; readonly callback: () => void }[] = [];
+
+  readonly timersPort = {
+    set: (callback: () => void, delayMs: number): unknown => {
+      const timer = { atMs: this.nowMs + delayMs, callback };
+      this.timers.push(timer);
+      return timer;
+    },
+    clear: (timer: unknown): void => {
+      this.timers = this.timers.filter((one) => one !== timer);
+    },
+  };
+
+  async advance(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    await settled();
+    for (;;) {
+      const [next] = this.timers.toSorted((a, b) => a.atMs - b.atMs);
+      if (next === undefined || next.atMs > endMs) break;
+      this.timers = this.timers.filter((one) => one !== next);
+      this.nowMs = Math.max(next.atMs, this.nowMs);
+      next.callback();
+      await settled();
+    }
+    this.nowMs = endMs;
+  }
+
+  get waiting(): number {
+    return this.timers.length;
+  }
+}
+
+/** Lets every promise that is ready run on. */
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) await Promise.resolve();
+}
+
+type Renew = (ids: readonly RequestId[]) => Promise<ReadonlySet<RequestId>>;
+
+interface Scene extends AsyncDisposable {
+  readonly time: FakeTime;
+  readonly keeper: LeaseKeeper;
+  readonly renewals: [number, readonly RequestId[]][];
+  readonly expiries: number[];
+  readonly events: string[];
+  renew: Renew;
+  expired: number;
+}
+
+const allOurs: Renew = (ids) => Promise.resolve(new Set(ids));
+
+function openScene(leaseMs = 60_000, renew = allOurs): Scene {
+  const time = new FakeTime();
+  const events: string[] = [];
+  const renewals: Scene["renewals"] = [];
+  const expiries: number[] = [];
+  const port: Pick<Scene, "renew" | "expired"> = { renew, expired: 0 };
+  const keeper = openLeaseKeeper(
+    {
+      renew(ids) {
+        renewals.push([time.nowMs, ids]);
+        return port.renew(ids);
+      },
+      expire() {
+        expiries.push(time.nowMs);
+        return Promise.resolve(port.expired);
+      },
+    },
+    {
+      leaseMs,
+      monotonicMs: () => time.nowMs,
+      timers: time.timersPort,
+      telemetry: {
+        leasesLost: ({ count }) => void events.push(`lost ${String(count)}`),
+        reservationsExpired: ({ count }) => void events.push(`expired ${String(count)}`),
+        ledgerRetry: ({ operation }) => void events.push(`retry ${operation}`),
+      },
+    },
+  );
+  return Object.assign(port, {
+    time,
+    keeper,
+    renewals,
+    expiries,
+    events,
+    [Symbol.asyncDispose]: () => keeper[Symbol.asyncDispose](),
+  });
+}
+
+/** Holds a lease; the list says when it was lost. */
+function hold(scene: Scene, id: RequestId, askedAtMs?: number): readonly number[] {
+  const lostAt: number[] = [];
+  scene.keeper.hold(id, () => void lostAt.push(scene.time.nowMs), askedAtMs);
+  return lostAt;
+}
+
+describe("the lease keeper", () => {
+  test("renews what runs every third of a lease, and nothing else", async () => {
+    await using scene = openScene();
+    await scene.time.advance(1_000);
+    const lost = hold(scene, "req_1");
+    hold(scene, "req_2");
+    scene.keeper.drop("req_2");
+    await scene.time.advance(199_000);
+    expect(scene.renewals.map(([atMs]) => atMs)).toEqual(
+      [20, 40, 60, 80, 100, 120, 140, 160, 180, 200].map((seconds) => seconds * 1_000),
+    );
+    expect(scene.renewals.every(([, ids]) => ids.join() === "req_1")).toBe(true);
+    expect(lost).toEqual([]);
+    expect(scene.events).toEqual([]);
+  });
+
+  test("gives back what dead processes left, at once and while running", async () => {
+    await using scene = openScene();
+    scene.expired = 3;
+    await scene.time.advance(40_000);
+    expect(scene.expiries).toEqual([0, 20_000, 40_000]);
+    expect(scene.events).toContain("expired 3");
+  });
+
+  test("renews its own before it expires others", async () => {
+    await using scene = openScene();
+    await scene.time.advance(1);
+    hold(scene, "req_1");
+    const order: string[] = [];
+    scene.renew = (ids) => {
+      order.push(`renewed after ${String(scene.expiries.length)} expiries`);
+      return allOurs(ids);
+    };
+    await scene.time.advance(20_000);
+    expect(order).toEqual(["renewed after 1 expiries"]);
+    expect(scene.expiries.length).toBe(2);
+  });
+
+  test("cancels at once what is no longer ours, once", async () => {
+    await using scene = openScene();
+    const first = hold(scene, "req_1");
+    const second = hold(scene, "req_2");
+    scene.renew = () => Promise.resolve(new Set<RequestId>(["req_2"]));
+    await scene.time.advance(100_000);
+    expect(first).toEqual([20_000]);
+    expect(second).toEqual([]);
+    expect(scene.events).toEqual(["lost 1"]);
+  });
+
+  test("cancels 10 s before the lease ends what could not be renewed, and tries more often meanwhile", async () => {
+    await using scene = openScene();
+    scene.renew = () => Promise.reject(new Error("no store"));
+    await scene.time.advance(5_000);
+    const lost = hold(scene, "req_1");
+    await scene.time.advance(49_999);
+    expect(lost).toEqual([]);
+    await scene.time.advance(10_000);
+    expect(lost).toEqual([55_000]);
+    expect(scene.renewals.map(([atMs]) => atMs)).toEqual([
+      20_000, 25_000, 30_000, 35_000, 40_000, 45_000, 50_000, 55_000, 60_000,
+    ]);
+    expect(scene.events.filter((event) => event === "lost 1")).toHaveLength(1);
+  });
+
+  test("counts a lease from before it was asked for", async () => {
+    await using scene = openScene();
+    scene.renew = () => Promise.reject(new Error("no store"));
+    await scene.time.advance(5_000);
+    const lost = hold(scene, "req_1", 2_000);
+    await scene.time.advance(100_000);
+    expect(lost).toEqual([52_000]);
+  });
+
+  test("counts a renewal from when it was asked for, not from when it was answered", async () => {
+    await using scene = openScene();
+    const lost = hold(scene, "req_1");
+    scene.renew = (ids) =>
+      new Promise((resolve) => {
+        scene.time.timersPort.set(() => {
+          resolve(new Set(ids));
+        }, 15_000);
+        scene.renew = () => Promise.reject(new Error("no store"));
+      });
+    await scene.time.advance(200_000);
+    // Asked for at 20 s: that lease ends at 80 s.
+    expect(lost).toEqual([70_000]);
+  });
+
+  test("cancels in time when the store does not answer at all", async () => {
+    await using scene = openScene();
+    const never = Promise.withResolvers<ReadonlySet<RequestId>>();
+    scene.renew = () => never.promise;
+    const lost = hold(scene, "req_1");
+    const later = (await scene.time.advance(30_000), hold(scene, "req_2"));
+    await scene.time.advance(100_000);
+    expect([lost, later]).toEqual([[50_000], [80_000]]);
+    never.resolve(new Set());
+  });
+
+  test("one that was dropped while it was being renewed is not lost", async () => {
+    await using scene = openScene();
+    const lost = hold(scene, "req_1");
+    scene.renew = () => {
+      scene.keeper.drop("req_1");
+      return Promise.resolve(new Set());
+    };
+    await scene.time.advance(100_000);
+    expect(lost).toEqual([]);
+  });
+
+  test("short leases keep the proportions", async () => {
+    await using scene = openScene(6_000);
+    scene.renew = () => Promise.reject(new Error("no store"));
+    const lost = hold(scene, "req_1");
+    await scene.time.advance(20_000);
+    expect(lost).toEqual([5_000]);
+    expect(scene.renewals[0]?.[0]).toBe(2_000);
+  });
+
+  test("leaves no timer behind", async () => {
+    const scene = openScene();
+    hold(scene, "req_1");
+    await scene.time.advance(30_000);
+    await scene.keeper[Symbol.asyncDispose]();
+    expect(scene.time.waiting).toBe(0);
+  });
+});

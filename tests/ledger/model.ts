@@ -1,0 +1,178 @@
+/**
+ * What the ledger must do, written again from the contract, without a database and without the code under test.
+ * Answers are what a caller could tell apart: a code for a refusal, the numbers of a success.
+ */
+export interface ModelRules {
+  readonly concurrency: number;
+  readonly perMinute: number;
+  readonly leaseMs: number;
+  /** Nanos a token. */
+  readonly inputNanos: bigint;
+  readonly outputNanos: bigint;
+}
+
+export interface ModelAccount {
+  active: boolean;
+  balance: bigint;
+  held: bigint;
+  credited: bigint;
+  spent: bigint;
+}
+export interface ModelReservation {
+  readonly account: string;
+  readonly allowance: number;
+  readonly reserved: bigint;
+  state: "open" | "settled" | "expired";
+  charged: bigint;
+  leaseUntil: number;
+}
+export interface ModelCaller {
+  readonly key: string;
+  /** The moment of the ticket; null: none was taken. */
+  readonly ticket: { readonly at: number } | null;
+}
+export type ModelAnswer = string | readonly (string | number | bigint | boolean)[];
+
+export class LedgerModel {
+  readonly accounts = new Map<string, ModelAccount>();
+  readonly keys = new Map<
+    string,
+    { account: string; revoked: boolean; tickets: { at: number }[] }
+  >();
+  readonly reservations = new Map<string, ModelReservation>();
+  readonly rules: ModelRules;
+
+  constructor(rules: ModelRules) {
+    this.rules = rules;
+  }
+
+  credit(id: string, amount: bigint): ModelAnswer {
+    const account = this.account(id);
+    if (amount === 0n) return "invalid_value";
+    if (account.balance + amount < account.held) return "not_possible";
+    account.balance += amount;
+    account.credited += amount;
+    return [account.balance, account.held];
+  }
+
+  /** `right`: whether the secret is the key's own. */
+  authorize(
+    id: string,
+    right: boolean,
+    counts: boolean,
+    now: number,
+  ): [ModelAnswer, ModelCaller | null] {
+    const refused = right ? this.gate(id) : "authentication";
+    if (refused !== null) return [refused, null];
+    const { tickets } = this.key(id);
+    const live = tickets.filter(({ at }) => at > now - 60_000 && at <= now).length;
+    if (!counts) return [["authorized", this.rules.perMinute - live], { key: id, ticket: null }];
+    if (live >= this.rules.perMinute) return ["rate_limited", null];
+    const ticket = { at: now };
+    tickets.push(ticket);
+    return [["authorized", this.rules.perMinute - live - 1], { key: id, ticket }];
+  }
+
+  admit(
+    id: string,
+    caller: ModelCaller,
+    bound: number,
+    asked: number | null,
+    now: number,
+  ): ModelAnswer {
+    const before = this.reservations.get(id);
+    const key = this.key(caller.key);
+    if (before !== undefined) {
+      if (before.account !== key.account) return "fault";
+      return before.state === "open"
+        ? ["admitted", before.allowance, before.reserved]
+        : "overloaded";
+    }
+    const refused = this.gate(caller.key);
+    if (refused !== null) return refused;
+    const account = this.account(key.account);
+    if (this.running(key.account) >= this.rules.concurrency) {
+      key.tickets = key.tickets.filter((ticket) => ticket !== caller.ticket);
+      return "too_many_concurrent";
+    }
+    const free = account.balance - account.held - BigInt(bound) * this.rules.inputNanos;
+    const payable = free < 0n ? 0n : free / this.rules.outputNanos;
+    const allowance = asked ?? Number(payable < 32_768n ? payable : 32_768n);
+    if (allowance < 1 || payable < BigInt(allowance)) return "insufficient_credit";
+    const reserved = this.cost(bound, allowance);
+    account.held += reserved;
+    const leaseUntil = now + this.rules.leaseMs;
+    this.reservations.set(id, {
+      account: key.account,
+      allowance,
+      reserved,
+      state: "open",
+      charged: 0n,
+      leaseUntil,
+    });
+    return ["admitted", allowance, reserved];
+  }
+
+  settle(id: string, usage: readonly [number, number] | null): ModelAnswer {
+    const reservation = this.reservations.get(id);
+    if (reservation === undefined) return ["settled", 0n, false];
+    if (reservation.state !== "open") return ["settled", reservation.charged, false];
+    const cost = usage === null ? 0n : this.cost(...usage);
+    reservation.charged = cost < reservation.reserved ? cost : reservation.reserved;
+    this.end(reservation, "settled");
+    return ["settled", reservation.charged, true];
+  }
+
+  renew(ids: readonly string[], now: number): ModelAnswer {
+    const ours = ids.filter((id) => this.reservations.get(id)?.state === "open");
+    for (const id of ours) {
+      const reservation = this.reservations.get(id);
+      if (reservation !== undefined) reservation.leaseUntil = now + this.rules.leaseMs;
+    }
+    return ours;
+  }
+
+  expire(now: number): ModelAnswer {
+    const due = [...this.reservations.values()].filter(
+      (one) => one.state === "open" && one.leaseUntil <= now,
+    );
+    for (const reservation of due) this.end(reservation, "expired");
+    return ["expired", due.length];
+  }
+
+  running(account: string): number {
+    return [...this.reservations.values()].filter(
+      (one) => one.account === account && one.state === "open",
+    ).length;
+  }
+
+  private end(reservation: ModelReservation, state: "settled" | "expired"): void {
+    const account = this.account(reservation.account);
+    reservation.state = state;
+    account.held -= reservation.reserved;
+    account.balance -= reservation.charged;
+    account.spent += reservation.charged;
+  }
+
+  private gate(id: string): string | null {
+    const key = this.key(id);
+    if (key.revoked) return "authentication";
+    return this.account(key.account).active ? null : "account_disabled";
+  }
+
+  private cost(input: number, output: number): bigint {
+    return BigInt(input) * this.rules.inputNanos + BigInt(output) * this.rules.outputNanos;
+  }
+
+  account(id: string): ModelAccount {
+    const account = this.accounts.get(id);
+    if (account === undefined) throw new Error(`no account ${id}`);
+    return account;
+  }
+
+  key(id: string): { account: string; revoked: boolean; tickets: { at: number }[] } {
+    const key = this.keys.get(id);
+    if (key === undefined) throw new Error(`no key ${id}`);
+    return key;
+  }
+}
