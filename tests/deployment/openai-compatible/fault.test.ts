@@ -1,0 +1,260 @@
+import { describe, expect, test } from "vitest";
+import {
+  type FaultFacts,
+  faultOfAnswer,
+  faultOfStreamError,
+} from "../../../src/deployment/openai-compatible/fault.ts";
+
+const facts: FaultFacts = {
+  inputTokensEstimate: 100,
+  contextTokens: null,
+  retryAfter: null,
+  nowMs: Date.UTC(2026, 0, 1),
+};
+
+function openaiError(message: string, rest: object = {}): string {
+  return JSON.stringify({
+    error: { message, type: "BadRequestError", param: null, code: 400, ...rest },
+  });
+}
+
+const tokensOf = (inputTokensEstimate: number) =>
+  faultOfAnswer(400, '{"error":"the input length exceeds the context length"}', {
+    ...facts,
+    contextTokens: 4096,
+    inputTokensEstimate,
+  }).failure.facts.tokens;
+
+describe("an overflow of the context", () => {
+  test.each([
+    [
+      "vLLM, both together",
+      400,
+      openaiError(
+        "You passed 33537 input tokens and requested 32000 output tokens. However, the model's context length is only 65536 tokens, resulting in a maximum input length of 33536 tokens. Please reduce the length of the input prompt.",
+      ),
+      { sent: 65_537, maximum: 65_536 },
+    ],
+    [
+      "vLLM, the limit",
+      400,
+      openaiError(
+        "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 10 input tokens (5000 > 4096 - 10).",
+      ),
+      { sent: 5_010, maximum: 4_096 },
+    ],
+    [
+      "vLLM, a total",
+      400,
+      openaiError(
+        "This model's maximum context length is 4096 tokens. However, you requested 100 output tokens and your prompt contains at least 3997 input tokens, for a total of at least 4097 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+      ),
+      { sent: 4_097, maximum: 4_096 },
+    ],
+    [
+      "vLLM, the input",
+      400,
+      openaiError(
+        "This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.",
+      ),
+      { sent: 5_000, maximum: 4_096 },
+    ],
+    [
+      "vLLM of old, flat",
+      400,
+      JSON.stringify({
+        object: "error",
+        message:
+          "This model's maximum context length is 4096 tokens. However, you requested 4106 tokens (10 in the messages, 4096 in the completion). Please reduce the length of the messages or completion.",
+        type: "BadRequestError",
+        code: 400,
+      }),
+      { sent: 4_106, maximum: 4_096 },
+    ],
+    [
+      "vLLM's engine",
+      400,
+      openaiError(
+        "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+      ),
+      { sent: 9_000, maximum: 8_192 },
+    ],
+    [
+      "SGLang, the input",
+      400,
+      JSON.stringify({
+        object: "error",
+        message: "The input (9412 tokens) is longer than the model's context length (8192 tokens).",
+        type: "BadRequest",
+        code: 400,
+      }),
+      { sent: 9_412, maximum: 8_192 },
+    ],
+    [
+      "SGLang, a total",
+      400,
+      openaiError(
+        "Requested token count exceeds the model's maximum context length of 64000 tokens. You requested a total of 71897 tokens: 7897 tokens from the input messages and 64000 tokens for the completion.",
+      ),
+      { sent: 71_897, maximum: 64_000 },
+    ],
+    [
+      "llama.cpp",
+      400,
+      JSON.stringify({
+        error: {
+          code: 400,
+          message:
+            "request (13392 tokens) exceeds the available context size (8192 tokens), try increasing it",
+          type: "exceed_context_size_error",
+          n_prompt_tokens: 13_392,
+          n_ctx: 8192,
+        },
+      }),
+      { sent: 13_392, maximum: 8_192 },
+    ],
+    [
+      "llama.cpp, the numbers beside",
+      400,
+      JSON.stringify({
+        error: {
+          code: 400,
+          message: "the request exceeds the available context size, try increasing it",
+          type: "exceed_context_size_error",
+          n_prompt_tokens: 13_392,
+          n_ctx: 8192,
+        },
+      }),
+      { sent: 13_392, maximum: 8_192 },
+    ],
+    [
+      "Ollama's own runner",
+      400,
+      openaiError(
+        "input length (5000 tokens) exceeds the model's maximum context length (4096 tokens)",
+      ),
+      { sent: 5_000, maximum: 4_096 },
+    ],
+    [
+      "OpenAI",
+      400,
+      openaiError(
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.",
+        { code: "context_length_exceeded", param: "messages" },
+      ),
+      { sent: 130_000, maximum: 128_000 },
+    ],
+    [
+      "a host that copies Anthropic",
+      400,
+      openaiError("prompt is too long: 210000 tokens > 200000 maximum"),
+      { sent: 210_000, maximum: 200_000 },
+    ],
+    [
+      "an engine that fails on it",
+      500,
+      openaiError("Input length (265330) exceeds model's maximum context length (262144)."),
+      { sent: 265_330, maximum: 262_144 },
+    ],
+    [
+      "one that gives no numbers",
+      400,
+      '{"error":"the input length exceeds the context length"}',
+      undefined,
+    ],
+    ["a proxy's limit", 413, "<html>413 Request Entity Too Large</html>", undefined],
+    ["a code alone", 400, openaiError("no", { code: "context_length_exceeded" }), undefined],
+  ])("is recognised: %s", (_name, status, body, tokens) => {
+    const { failure } = faultOfAnswer(status, body, facts);
+    expect(failure.code).toBe("input_too_large");
+    expect(failure.facts.tokens).toEqual(tokens);
+  });
+
+  test("has our own estimate and the known context where the deployment gives no numbers", () => {
+    expect(tokensOf(9_000)).toEqual({ sent: 9_000, maximum: 4_096 });
+    expect(tokensOf(3_000)).toEqual({ sent: 4_097, maximum: 4_096 });
+  });
+});
+
+const secondsOf = (retryAfter: string | null) =>
+  faultOfAnswer(503, "", { ...facts, retryAfter }).failure.facts.retryAfterSeconds;
+
+describe("a status", () => {
+  test.each([
+    [400, "refused_by_deployment"],
+    [422, "refused_by_deployment"],
+    [401, "deployment_failed"],
+    [402, "deployment_failed"],
+    [403, "deployment_failed"],
+    [404, "deployment_failed"],
+    [405, "deployment_failed"],
+    [307, "deployment_failed"],
+    [429, "overloaded"],
+    [503, "overloaded"],
+    [529, "overloaded"],
+    [500, "deployment_failed"],
+    [502, "deployment_failed"],
+    [504, "deployment_failed"],
+  ])("of %i is %s", (status, code) => {
+    for (const body of [
+      "",
+      "<html></html>",
+      openaiError("no"),
+      "null",
+      "[]",
+      '{"detail":[{"msg":"x"}]}',
+    ])
+      expect(faultOfAnswer(status, body, facts).failure.code).toBe(code);
+  });
+
+  test("that says busy tells how long to wait, 1 to 60 seconds", () => {
+    expect(secondsOf("7")).toBe(7);
+    expect(secondsOf("0")).toBe(1);
+    expect(secondsOf("0.2")).toBe(1);
+    expect(secondsOf("86400")).toBe(60);
+    expect(secondsOf("Thu, 01 Jan 2026 00:00:09 GMT")).toBe(9);
+    expect(secondsOf("Wed, 31 Dec 2025 00:00:00 GMT")).toBe(1);
+    expect(secondsOf("soon")).toBe(5);
+    expect(secondsOf(null)).toBe(5);
+  });
+});
+
+const codeOf = (error: unknown) => faultOfStreamError(error, facts).failure.code;
+
+test("an error inside a stream is judged by the status that it names, else by its kind", () => {
+  expect(codeOf({ error: { message: "x", code: 429 } })).toBe("overloaded");
+  expect(codeOf({ error: { message: "x", code: "503" } })).toBe("overloaded");
+  expect(codeOf({ error: { message: "x", type: "rate_limit_error" } })).toBe("overloaded");
+  expect(codeOf({ error: { message: "x", type: "BadRequestError", code: 400 } })).toBe(
+    "refused_by_deployment",
+  );
+  expect(codeOf({ error: { message: "x", type: "invalid_request_error" } })).toBe(
+    "refused_by_deployment",
+  );
+  expect(codeOf({ error: { message: "x", type: "InternalServerError", code: 500 } })).toBe(
+    "deployment_failed",
+  );
+  expect(codeOf({ error: "x" })).toBe("deployment_failed");
+  expect(codeOf({ error: { code: 7 } })).toBe("deployment_failed");
+  expect(codeOf({ error: { message: "prompt is too long: 5 tokens > 4 maximum" } })).toBe(
+    "input_too_large",
+  );
+});
+
+test("the deployment's words go into the refusal, never into the failure's message", () => {
+  const secret = "the prompt said OPEN SESAME";
+  for (const status of [400, 401, 422, 429, 500, 503]) {
+    const { failure, refusal } = faultOfAnswer(
+      status,
+      openaiError(secret, { type: "T", code: "C", param: "messages" }),
+      facts,
+    );
+    expect(refusal).toEqual({ status, type: "T", code: "C", param: "messages", words: secret });
+    expect(failure.message).not.toContain("SESAME");
+    expect(String(failure.cause)).not.toContain("SESAME");
+  }
+  expect(faultOfAnswer(500, secret, facts).refusal.words).toBe(secret);
+  expect(faultOfAnswer(422, `{"detail":[{"msg":"${secret}"}]}`, facts).refusal.words).toContain(
+    secret,
+  );
+});
