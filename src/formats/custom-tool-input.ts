@@ -99,7 +99,6 @@ function openOpening(): {
 
 /** Decodes the inside of a JSON string. What JSON would refuse in it is kept as the model wrote it. */
 function openStringDecoder(): { push(piece: string, from: number): string } {
-  const special = /["\\]/g;
   let escape = "";
   let closed = false;
 
@@ -134,17 +133,24 @@ function openStringDecoder(): { push(piece: string, from: number): string } {
           else position += 1;
           continue;
         }
-        special.lastIndex = position;
-        const found = special.exec(piece);
-        out += piece.slice(position, found?.index ?? piece.length);
-        if (found === null) break;
-        position = found.index + 1;
-        if (found[0] === '"') closed = true;
-        else escape = "\\";
+        const end = findSpecial(piece, position);
+        if (end > position) out += piece.slice(position, end);
+        if (piece[end] === '"') closed = true;
+        else if (end < piece.length) escape = "\\";
+        position = end + 1;
       }
       return out;
     },
   };
+}
+
+/** The position of the next quote or backslash, or the length where there is none. */
+function findSpecial(piece: string, from: number): number {
+  for (let position = from; position < piece.length; position += 1) {
+    const unit = piece.charCodeAt(position);
+    if (unit === 0x22 || unit === 0x5c) return position;
+  }
+  return piece.length;
 }
 
 const simpleEscapes: Readonly<Record<string, string | undefined>> = {
