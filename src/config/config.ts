@@ -38,8 +38,8 @@ export interface Config {
   readonly model: string | null;
   /** Context length in tokens as the operator gave it, for either kind of deployment. */
   readonly contextTokens: number | null;
-  /** The variables that pip reads, by which the default weights' package index is found. */
-  readonly pipEnvironment: Environment;
+  /** The variables that pip reads, and no others: by them the package index of the weights is found. */
+  readonly environment: Environment;
   readonly prices: Prices;
   readonly startingCreditNanos: bigint;
   readonly legacyAliases: readonly [string, string];
@@ -77,7 +77,7 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     deployment: readDeployment(read, contextTokens),
     model: read.text("TRIBUTARY_MODEL"),
     contextTokens,
-    pipEnvironment: pickPipVariables(environment),
+    environment: pickPipVariables(environment),
     prices: {
       inputNanosPerMillion: readCredits(read, "TRIBUTARY_INPUT_PRICE"),
       outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),

@@ -105,9 +105,7 @@ export const variables = {
     meaning: "how long the deployment may be silent between two events",
   },
   TRIBUTARY_MODEL: {
-    kind: text(
-      "a name of `tributary model list`, a path of a `.gguf`, `hf:owner/repo/file` or a URL",
-    ),
+    kind: text("a name of `tributary model list`, or a path of a `.gguf` file"),
     default: null,
     otherwise: "the catalog's default",
     meaning: "weights of the embedded engine",

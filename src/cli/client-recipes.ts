@@ -1,0 +1,132 @@
+/** How a client reaches the service. */
+export interface Access {
+  /** Without a slash at the end and without `/v1`. */
+  readonly url: string;
+  readonly key: string;
+}
+
+/** Lines that are ready to paste. README.md and docs/clients.md are compared with them by a test. */
+export interface Recipe {
+  readonly title: string;
+  readonly language: "sh" | "js";
+  readonly text: string;
+}
+
+/** Tokens of context below which coding agents do not get through their own instructions. */
+export const agentContextTokensMin = 65_536;
+
+const question = "Say hello in one short sentence.";
+
+/** One request of each format, streamed and not. */
+export function curlRecipes(access: Access): readonly Recipe[] {
+  const messages = [{ role: "user", content: question }];
+  const bearer = `Authorization: Bearer ${access.key}`;
+  const formats = [
+    {
+      name: "Chat Completions",
+      path: "/v1/chat/completions",
+      headers: [bearer],
+      body: { model: "service-llm", max_completion_tokens: 64, messages },
+    },
+    {
+      name: "Responses",
+      path: "/v1/responses",
+      headers: [bearer],
+      body: { model: "service-llm", max_output_tokens: 64, input: question },
+    },
+    {
+      name: "Messages",
+      path: "/v1/messages",
+      headers: [`x-api-key: ${access.key}`, "anthropic-version: 2023-06-01"],
+      body: { model: "service-llm", max_tokens: 64, messages },
+    },
+  ];
+  return formats.flatMap(({ name, path, headers, body }) =>
+    [false, true].map((stream) => {
+      const options = [...headers, "Content-Type: application/json"].map((line) => ` -H '${line}'`);
+      const json = JSON.stringify(stream ? { ...body, stream } : body);
+      return {
+        title: stream ? `${name}, streamed` : name,
+        language: "sh" as const,
+        text: `curl -sN ${access.url}${path}${options.join("")} -d '${json}'`,
+      };
+    }),
+  );
+}
+
+/** The first lines of a program with each of the two official SDKs. */
+export function sdkRecipes({ key, url }: Access): readonly Recipe[] {
+  return [
+    {
+      title: "OpenAI SDK",
+      language: "js",
+      text: `import OpenAI from "openai";
+const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" });
+const stream = await client.chat.completions.create({
+  model: "service-llm",
+  messages: [{ role: "user", content: "${question}" }],
+  max_completion_tokens: 64,
+  stream: true,
+});
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "");`,
+    },
+    {
+      title: "Anthropic SDK",
+      language: "js",
+      text: `import Anthropic from "@anthropic-ai/sdk";
+const client = new Anthropic({ baseURL: "${url}", apiKey: "${key}" });
+const stream = await client.messages.create({
+  model: "service-llm",
+  messages: [{ role: "user", content: "${question}" }],
+  max_tokens: 64,
+  stream: true,
+});
+for await (const event of stream) {
+  if (event.type === "content_block_delta" && event.delta.type === "text_delta")
+    process.stdout.write(event.delta.text);
+}`,
+    },
+  ];
+}
+
+/** Coding agents; they need much context and a model that calls tools. */
+export function agentRecipes({ key, url }: Access, contextTokens: number): readonly Recipe[] {
+  const outputTokens = Math.min(32_768, Math.floor(contextTokens / 4));
+  const opencode = {
+    model: "tributary/service-llm",
+    provider: {
+      tributary: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Tributary",
+        options: { baseURL: `${url}/v1`, apiKey: key },
+        models: {
+          "service-llm": {
+            name: "service-llm",
+            limit: { context: contextTokens, output: outputTokens },
+          },
+        },
+      },
+    },
+  };
+  return [
+    {
+      title: "Claude Code",
+      language: "sh",
+      text: `ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=${key} ANTHROPIC_MODEL=service-llm claude`,
+    },
+    {
+      title: "Codex",
+      language: "sh",
+      text: `SERVICE_KEY=${key} codex -c model=service-llm -c model_context_window=${String(contextTokens)} -c model_provider=tributary -c 'model_providers.tributary={name="Tributary", base_url="${url}/v1", env_key="SERVICE_KEY", wire_api="responses"}'`,
+    },
+    {
+      title: "opencode",
+      language: "sh",
+      text: `OPENCODE_CONFIG_CONTENT='${JSON.stringify(opencode)}' opencode`,
+    },
+  ];
+}
+
+/** What is said instead of the agents' lines when the deployment is too small for them. */
+export const agentsNeedMore =
+  "Claude Code, Codex and opencode need a deployment that takes tools and has at least 65,536 tokens of context, such as vLLM with a coding model: set TRIBUTARY_DEPLOYMENT_URL to it.";

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { readEnvironment } from "../config/environment.ts";
+import type { Output, Shell } from "./command.ts";
+import { runCommandLine } from "./run-command.ts";
+
+const folder = process.cwd();
+
+const shell: Shell = {
+  folder,
+  // A getter: `--help` must work beside a .env file that cannot be read.
+  get environment() {
+    return readEnvironment(folder);
+  },
+  stdout: openOutput(process.stdout),
+  stderr: openOutput(process.stderr),
+  programName: import.meta.url.endsWith(".ts") ? "npm run -s tributary --" : "npx tributary",
+  onSignal(listener) {
+    process.on("SIGINT", listener);
+    process.on("SIGTERM", listener);
+    return () => {
+      process.off("SIGINT", listener);
+      process.off("SIGTERM", listener);
+    };
+  },
+  exit: (code) => process.exit(code),
+};
+
+process.exitCode = await runCommandLine(process.argv.slice(2), shell);
+
+function openOutput(stream: NodeJS.WriteStream): Output {
+  // The reader may leave early, as `head` does; that is no failure of the command.
+  stream.on("error", () => {});
+  return { write: (text) => void stream.write(text), terminal: stream.isTTY };
+}

@@ -1,0 +1,166 @@
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import {
+  type Command,
+  CommandError,
+  type CommandGroup,
+  type CommandLine,
+  misuse,
+  type Shell,
+} from "./command.ts";
+
+// Loaded when called, so that `--help` does not wait for an engine.
+const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> = {
+  serve: async () => (await import("./serve.ts")).serveCommand,
+  account: async () => (await import("./account.ts")).accountCommands,
+  key: async () => (await import("./key.ts")).keyCommands,
+  model: async () => (await import("./model.ts")).modelCommands,
+  doctor: async () => (await import("./doctor.ts")).doctorCommand,
+};
+
+const overview = `Tributary: one deployed language model behind Chat Completions, Responses and Messages.
+
+Usage: tributary COMMAND [--json] [--help]
+
+  serve                    run the service
+  account create NAME [--credit C]
+  account list             accounts with their credit
+  account show ID
+  account credit ID AMOUNT [--note T]
+  account disable ID, account enable ID
+  key create ACCOUNT [--name N]
+  key list ACCOUNT
+  key revoke KEY_ID
+  model list               models of the embedded engine
+  model pull [NAME]        download weights
+  doctor                   check settings, ledger and deployment
+
+Settings come from the environment and from a .env file in the working folder: docs/configuration.md.
+Exit codes: 0 done, 1 failed, 2 misused.
+`;
+
+/** Runs one command line and returns its exit code. Never rejects. */
+export async function runCommandLine(argv: readonly string[], shell: Shell): Promise<number> {
+  const json = argv.includes("--json");
+  try {
+    return await dispatch(argv, shell);
+  } catch (error) {
+    const { code, exitCode, message } = await explain(error);
+    shell.stderr.write(
+      json ? `${JSON.stringify({ error: { code, message } })}\n` : `${message.trimEnd()}\n`,
+    );
+    return exitCode;
+  }
+}
+
+async function dispatch(argv: readonly string[], shell: Shell): Promise<number> {
+  const [name, ...words] = argv;
+  if (name === undefined) throw misuse(overview);
+  if (name === "--help" || name === "-h" || name === "help") return print(shell, overview);
+  if (name === "--version") return print(shell, `${(await import("./version.ts")).version}\n`);
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (load === undefined)
+    throw misuse(`There is no command ${JSON.stringify(name)}. See: ${shell.programName} --help`);
+  const found = await load();
+  if (!("actions" in found)) return run(found, { name, words }, shell);
+  const [action, ...rest] = words;
+  if (action === "--help" || action === "-h") return print(shell, found.help);
+  const command = Object.hasOwn(found.actions, action ?? "")
+    ? found.actions[action ?? ""]
+    : undefined;
+  if (command === undefined)
+    throw misuse(
+      `${name} takes one of: ${Object.keys(found.actions).join(", ")}. See: ${shell.programName} ${name} --help`,
+    );
+  return run(command, { name: `${name} ${action ?? ""}`, words: rest }, shell);
+}
+
+async function run(
+  command: Command,
+  call: { readonly name: string; readonly words: readonly string[] },
+  shell: Shell,
+): Promise<number> {
+  const advice = `See: ${shell.programName} ${call.name} --help`;
+  const { help, line } = parseWords(call.words, command.options, advice);
+  if (help) return print(shell, command.help);
+  const needed = command.operands.filter((name) => !name.startsWith("["));
+  if (line.positionals.length < needed.length)
+    throw misuse(`${call.name} needs ${needed.join(" and ")}. ${advice}`);
+  const surplus = line.positionals[command.operands.length];
+  if (surplus !== undefined)
+    throw misuse(
+      `${call.name} does not know what to do with ${JSON.stringify(surplus)}. ${advice}`,
+    );
+  const outcome = await command.run(line, shell);
+  if (outcome === null) return 0;
+  shell.stdout.write(line.json ? `${JSON.stringify(outcome.json)}\n` : outcome.text);
+  return outcome.exitCode ?? 0;
+}
+
+function parseWords(
+  words: readonly string[],
+  options: ParseArgsOptionsConfig,
+  advice: string,
+): { readonly help: boolean; readonly line: CommandLine } {
+  try {
+    const { positionals, values } = parseArgs({
+      args: words.map(hideMinus),
+      options: {
+        ...options,
+        json: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
+      allowPositionals: true,
+    });
+    const given = Object.entries(values as Record<string, unknown>);
+    const texts = given.filter((pair): pair is [string, string] => typeof pair[1] === "string");
+    return {
+      help: values["help"] === true,
+      line: {
+        positionals: positionals.map(showMinus),
+        texts: Object.fromEntries(texts.map(([name, text]) => [name, showMinus(text)])),
+        json: values["json"] === true,
+      },
+    };
+  } catch (error) {
+    const [sentence = ""] = error instanceof Error ? error.message.split(". ") : [];
+    throw misuse(`${showMinus(sentence).replace(/\.$/, "")}. ${advice}`);
+  }
+}
+
+// parseArgs takes every word that begins with a minus for an option, also the amount -5.
+const hidden = "\u0000";
+
+function hideMinus(word: string): string {
+  return /^-[\d.]/.test(word) ? hidden + word : word;
+}
+
+function showMinus(word: string): string {
+  return word.replaceAll(hidden, "");
+}
+
+function print(shell: Shell, text: string): number {
+  shell.stdout.write(text);
+  return 0;
+}
+
+async function explain(
+  error: unknown,
+): Promise<{ readonly code: string; readonly exitCode: 1 | 2; readonly message: string }> {
+  if (error instanceof CommandError) return error;
+  const { OperatorError } = await import("../ledger/operator-error.ts");
+  if (error instanceof OperatorError)
+    return {
+      code: error.code,
+      exitCode: error.code === "invalid_value" ? 2 : 1,
+      message: error.message,
+    };
+  const { Failure } = await import("../failure.ts");
+  if (error instanceof Failure) return { code: error.code, exitCode: 1, message: error.message };
+  const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
+  if (error instanceof ModelSettingError)
+    return { code: "settings", exitCode: 2, message: error.message };
+  const { WeightsError } = await import("../deployment/embedded/weights.ts");
+  const known = error instanceof Error && ("syscall" in error || error instanceof WeightsError);
+  const message = error instanceof Error ? (known ? error.message : error.stack) : String(error);
+  return { code: "failed", exitCode: 1, message: message ?? String(error) };
+}

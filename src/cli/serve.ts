@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { formatCredit } from "../admission/price.ts";
+import type { Config } from "../config/config.ts";
+import type { Gateway } from "../gateway.ts";
+import { type Log, openLog, openStandardOutput } from "../telemetry/log.ts";
+import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
+import { type Command, CommandError, type Outcome, type Shell } from "./command.ts";
+import { openProgress, type ProgressDisplay } from "./progress.ts";
+import { ensureConfig } from "./settings.ts";
+import { describeFirstStart, describeStart, type FirstKey } from "./welcome.ts";
+
+const help = `Runs the service until SIGTERM or Ctrl-C.
+
+  tributary serve
+
+At the first signal new requests are refused and running ones get TRIBUTARY_DRAIN_SECONDS to finish; a second
+Ctrl-C leaves at once. On a terminal the log is human-readable; otherwise, and with --json, it is JSON lines.
+Every setting: docs/configuration.md.
+`;
+
+/** How long a start waits for what the deployment tells of itself, before it prints lines for clients. */
+const describeWaitMs = 3_000;
+
+/** `serve` */
+export const serveCommand: Command = {
+  help,
+  operands: [],
+  options: {},
+  run: (line, shell) => serve(ensureConfig(shell), shell, line.json),
+};
+
+async function serve(config: Config, shell: Shell, json: boolean): Promise<Outcome | null> {
+  const log = openLog({
+    level: config.logLevel,
+    format: json ? "json" : config.logFormat,
+    terminal: shell.stdout.terminal,
+    destination: openStandardOutput(),
+  });
+  using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
+  const progress = openProgress(shell.stderr, () => performance.now());
+  const stop = stopSignal(shell, log);
+  try {
+    await using gateway = await open(config, telemetry, progress);
+    progress.pause();
+    await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
+    await stop.promise;
+    telemetry.lifecycle("draining", { seconds: config.drainSeconds });
+    await gateway.drain();
+  } finally {
+    stop.forget();
+  }
+  telemetry.lifecycle("stopped", {});
+  return null;
+}
+
+async function open(
+  config: Config,
+  telemetry: ServiceTelemetry,
+  progress: ProgressDisplay,
+): Promise<Gateway> {
+  // Loaded here, so that neither --help nor a bad setting waits for all of the service.
+  const { openGateway } = await import("../gateway.ts");
+  try {
+    return await openGateway(config, { telemetry, onProgress: (now) => progress.report(now) });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    const address = `TRIBUTARY_HOST=${config.host} TRIBUTARY_PORT=${String(config.port)}`;
+    const remedy = listenRemedies[String(code)];
+    if (remedy === undefined) throw error;
+    throw new CommandError("cannot_listen", 1, `${address}: ${remedy}`);
+  }
+}
+
+const listenRemedies: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    "another program listens there already; end it, or set TRIBUTARY_PORT to another port (0 picks a free one)",
+  EACCES: "this user may not listen there; set TRIBUTARY_PORT to a port above 1023",
+  EADDRNOTAVAIL:
+    "this machine has no such address; set TRIBUTARY_HOST to one that it has, or to 0.0.0.0",
+  ENOTFOUND: "the host name has no address; set TRIBUTARY_HOST to an IP address",
+};
+
+interface Announcement {
+  readonly config: Config;
+  readonly log: Log;
+  readonly shell: Shell;
+  readonly telemetry: ServiceTelemetry;
+  readonly stop: Promise<unknown>;
+}
+
+async function announce(gateway: Gateway, parts: Announcement): Promise<void> {
+  const { config, log, shell, telemetry } = parts;
+  const { host, port, url } = gateway.address;
+  const engine = config.deployment === null ? "embedded" : "openai-compatible";
+  telemetry.lifecycle("listening", { url, host, port, engine });
+  const first = gateway.first === null ? null : firstKey(gateway.first);
+  if (!log.pretty) {
+    // The one place where a key is written: there is no other way to learn it.
+    if (first !== null)
+      log.print(
+        `${JSON.stringify({ level: "info", time: isoNow(), event: "first_key", ...first })}\n`,
+      );
+    return;
+  }
+  if (first === null) return log.print(describeStart(url, shell.programName));
+  await Promise.race([described(gateway, config), parts.stop]);
+  log.print(describeFirstStart(url, first, gateway.describe()));
+}
+
+function firstKey({ account, secret }: NonNullable<Gateway["first"]>): FirstKey {
+  return {
+    accountId: account.id,
+    accountName: account.name,
+    balance: formatCredit(account.balanceNanos),
+    key: secret,
+  };
+}
+
+async function described(gateway: Gateway, config: Config): Promise<void> {
+  if (config.deployment === null) return;
+  const until = performance.now() + describeWaitMs;
+  while (gateway.describe().contextTokens === null && performance.now() < until) await sleep(50);
+}
+
+function stopSignal(
+  shell: Shell,
+  log: Log,
+): { readonly promise: Promise<unknown>; readonly forget: () => void } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let stopping = false;
+  const forget = shell.onSignal((signal) => {
+    if (stopping && signal === "SIGINT") {
+      log.flush();
+      shell.exit(0);
+    }
+    stopping = true;
+    resolve(signal);
+  });
+  return { promise, forget };
+}
+
+function isoNow(): string {
+  return new Date().toISOString();
+}

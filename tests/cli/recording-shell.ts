@@ -1,0 +1,34 @@
+import type { Shell } from "../../src/cli/command.ts";
+import { runCommandLine } from "../../src/cli/run-command.ts";
+import type { Environment } from "../../src/config/environment.ts";
+
+/** What a command line printed and how it ended. */
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs command lines in one folder with one environment. */
+export function openRecordingShell(
+  folder: string,
+  environment: Environment = {},
+): (...argv: readonly string[]) => Promise<CommandResult> {
+  return async (...argv) => {
+    const stdout: string[] = [];
+    const stderr: string[] = [];
+    const shell: Shell = {
+      folder,
+      environment,
+      stdout: { write: (text) => void stdout.push(text), terminal: false },
+      stderr: { write: (text) => void stderr.push(text), terminal: false },
+      programName: "tributary",
+      onSignal: () => () => {},
+      exit: () => {
+        throw new Error("the command ended the process");
+      },
+    };
+    const exitCode = await runCommandLine(argv, shell);
+    return { exitCode, stdout: stdout.join(""), stderr: stderr.join("") };
+  };
+}
