@@ -1,0 +1,259 @@
+import { randomInt } from "node:crypto";
+import {
+  LlamaGrammarEvaluationState,
+  type LlamaContextSequence,
+  type LlamaGrammar,
+  type LlamaModel,
+  type SequenceEvaluateOptions,
+  type Token,
+} from "node-llama-cpp";
+import type { GenerationOptions } from "../../conversation/conversation.ts";
+import type { FinishReason, Usage } from "../../conversation/generation-event.ts";
+import { openStopGate, openTokenText } from "./answer-text.ts";
+import type { EngineNews, SamplingDefaults } from "./engine-messages.ts";
+
+/**
+ * Tokens of a prompt between two looks at cancellation: the library itself looks only before and after an evaluation.
+ * Slices end at multiples of this in the prompt, so that a reused prefix was evaluated in the very same slices.
+ */
+export const sliceTokens = 32;
+
+/** The evaluation priority of a generation whose evaluations share no batch. */
+export const alonePriority = 5;
+const sharingPriority = 1;
+
+/** The last tokens that presence and frequency penalties look at. */
+const penaltyTokensMax = 512;
+
+/** One generation under way in the child. */
+export interface EngineGeneration {
+  readonly id: number;
+  readonly outputTokensMax: number;
+  readonly abort: AbortController;
+  tokens: readonly Token[];
+  endTokens: ReadonlySet<Token>;
+  options: GenerationOptions | null;
+  cancelled: boolean;
+  paused: boolean;
+  /** Called at resume and cancel. */
+  wake: (() => void) | null;
+}
+
+/** A sequence of the context, and what it may be reused for. */
+export interface EngineSlot {
+  readonly sequence: LlamaContextSequence;
+  running: EngineGeneration | null;
+  /** Leading tokens that were evaluated alone and in aligned slices: reusing them changes no later rounding. */
+  repeatableTokens: number;
+  usedAtMs: number;
+}
+
+/** What every generation of one engine uses. */
+export interface EngineTools {
+  readonly model: LlamaModel;
+  readonly contextTokens: number;
+  readonly sampling: SamplingDefaults;
+  readonly jsonGrammar: LlamaGrammar;
+  readonly counts: { slices: number; steps: number };
+  readonly news: (news: EngineNews) => void;
+}
+
+/** Evaluates the prompt and writes the answer; returns early, saying nothing, when the generation is cancelled. */
+export async function runGeneration(
+  generation: EngineGeneration,
+  slot: EngineSlot,
+  tools: EngineTools,
+): Promise<void> {
+  tools.news({ id: generation.id, type: "accepted" });
+  const repeatable = isRepeatable(generation.options);
+  const cached = await reusePrefix(generation, slot, repeatable);
+  const rest = await evaluatePrompt({ generation, slot, tools, cached, repeatable });
+  if (rest === null) return;
+  const answer = openAnswer(generation, tools, cached);
+  await writeAnswer({ generation, slot, tools, rest, repeatable, answer });
+}
+
+/** Whether the caller may expect the same text again. */
+function isRepeatable(options: GenerationOptions | null): boolean {
+  return options !== null && (options.seed !== null || options.temperature === 0);
+}
+
+/** Keeps what the slot knows of this prompt; gives the number of tokens that need no evaluation. */
+async function reusePrefix(
+  { tokens }: EngineGeneration,
+  slot: EngineSlot,
+  repeatable: boolean,
+): Promise<number> {
+  const { sequence } = slot;
+  const shared = sequence.compareContextTokens([...tokens]).firstDifferentIndex;
+  // The last token is evaluated in any case, as its evaluation gives the first token of the answer.
+  const known = Math.min(shared, tokens.length - 1);
+  const wanted = repeatable ? Math.min(floorToSlice(known), slot.repeatableTokens) : known;
+  await sequence.adaptStateToTokens(tokens.slice(0, wanted), false);
+  const kept = sequence.nextTokenIndex;
+  slot.repeatableTokens = Math.min(slot.repeatableTokens, floorToSlice(kept));
+  return kept;
+}
+
+function floorToSlice(tokens: number): number {
+  return Math.floor(tokens / sliceTokens) * sliceTokens;
+}
+
+interface PromptWork {
+  readonly generation: EngineGeneration;
+  readonly slot: EngineSlot;
+  readonly tools: EngineTools;
+  readonly cached: number;
+  readonly repeatable: boolean;
+}
+
+/** Evaluates all but the last slice, which is returned; null when cancelled. */
+async function evaluatePrompt(work: PromptWork): Promise<Token[] | null> {
+  const { generation, slot, tools, cached, repeatable } = work;
+  const { tokens } = generation;
+  const exactSoFar = repeatable && slot.repeatableTokens === cached;
+  let start = cached;
+  for (;;) {
+    if (generation.cancelled) return null;
+    const end = floorToSlice(start) + sliceTokens;
+    if (end >= tokens.length) return tokens.slice(start);
+    await slot.sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(start, end), {
+      evaluationPriority: repeatable ? alonePriority : sharingPriority,
+    });
+    tools.counts.slices += 1;
+    if (exactSoFar) slot.repeatableTokens = end;
+    start = end;
+    if (generation.cancelled) return null;
+    tools.news({
+      id: generation.id,
+      type: "progress",
+      usage: { inputTokens: end, cachedInputTokens: cached, outputTokens: 0, reasoningTokens: 0 },
+    });
+  }
+}
+
+interface AnswerWork extends Omit<PromptWork, "cached"> {
+  readonly rest: Token[];
+  readonly answer: Answer;
+}
+
+async function writeAnswer(work: AnswerWork): Promise<void> {
+  const { generation, slot, tools, rest, repeatable, answer } = work;
+  const outputTokensMax = Math.min(
+    generation.outputTokensMax,
+    tools.contextTokens - generation.tokens.length,
+  );
+  const written: Token[] = [];
+  const tokens = slot.sequence.evaluate(rest, {
+    ...buildSampling(generation.options, tools, written),
+    yieldEogToken: true,
+    evaluationPriority: repeatable ? alonePriority : sharingPriority,
+  });
+  try {
+    while (written.length < outputTokensMax) {
+      if (generation.paused) await waitForResume(generation);
+      if (generation.cancelled) return;
+      const next = await tokens.next();
+      tools.counts.steps += 1;
+      if (generation.cancelled) return;
+      if (next.done === true) return answer.end("stop");
+      written.push(next.value);
+      if (answer.add(next.value)) return;
+    }
+    answer.end("length");
+  } finally {
+    await tokens.return();
+  }
+}
+
+async function waitForResume(generation: EngineGeneration): Promise<void> {
+  while (generation.paused && !generation.cancelled) {
+    await new Promise<void>((resolve) => {
+      generation.wake = resolve;
+    });
+  }
+  generation.wake = null;
+}
+
+interface Answer {
+  /** True when the token ended the answer. */
+  add(token: Token): boolean;
+  end(reason: FinishReason): void;
+}
+
+function openAnswer(generation: EngineGeneration, tools: EngineTools, cached: number): Answer {
+  const { id, endTokens, options } = generation;
+  const { model, news } = tools;
+  const text = openTokenText<Token>((tokens, before) => model.detokenize(tokens, false, before));
+  const gate = openStopGate(options?.stopSequences ?? []);
+  let outputTokens = 0;
+
+  function usage(): Usage {
+    return {
+      inputTokens: generation.tokens.length,
+      cachedInputTokens: cached,
+      outputTokens,
+      reasoningTokens: 0,
+    };
+  }
+
+  function show(piece: string): boolean {
+    const scan = gate.add(piece);
+    if (scan.text !== "") news({ id, type: "text", text: scan.text, usage: usage() });
+    else if (scan.met === null) news({ id, type: "progress", usage: usage() });
+    if (scan.met === null) return false;
+    news({ id, type: "finished", reason: "stop", stopSequence: scan.met, usage: usage() });
+    return true;
+  }
+
+  function end(reason: FinishReason): void {
+    const held = gate.flush();
+    if (held !== "") news({ id, type: "text", text: held, usage: usage() });
+    news({ id, type: "finished", reason, stopSequence: null, usage: usage() });
+  }
+
+  return {
+    add(token) {
+      outputTokens += 1;
+      if (model.isEogToken(token) || endTokens.has(token)) {
+        end("stop");
+        return true;
+      }
+      return show(text.add(token));
+    },
+    end,
+  };
+}
+
+function buildSampling(
+  options: GenerationOptions | null,
+  { model, sampling, jsonGrammar }: EngineTools,
+  written: Token[],
+): SequenceEvaluateOptions {
+  const presencePenalty = options?.presencePenalty ?? 0;
+  const frequencyPenalty = options?.frequencyPenalty ?? 0;
+  const penalized = presencePenalty !== 0 || frequencyPenalty !== 0;
+  return {
+    temperature: options?.temperature ?? sampling.temperature,
+    topP: options?.topP ?? sampling.topP,
+    topK: options?.topK ?? sampling.topK,
+    minP: sampling.minP,
+    // A seed of any size and sign; without one the library would take the second of the clock.
+    seed:
+      options?.seed === null || options === null
+        ? randomInt(2 ** 32)
+        : Number(BigInt.asUintN(32, BigInt(Math.trunc(options.seed)))),
+    ...(penalized && {
+      repeatPenalty: {
+        penalty: 1,
+        presencePenalty,
+        frequencyPenalty,
+        maxPunishTokens: penaltyTokensMax,
+        punishTokens: () => written.slice(-penaltyTokensMax),
+      },
+    }),
+    ...(options?.responseFormat === "json-object" && {
+      grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar: jsonGrammar }),
+    }),
+  };
+}
