@@ -29,7 +29,7 @@ interface Thread {
 }
 
 // A thread that died is replaced at most this often.
-const restartAfterMs = 1_000;
+const restartAfterMs = 250;
 
 /** Starts the thread and waits until the ledger is open. */
 export async function connectStore(
@@ -40,10 +40,11 @@ export async function connectStore(
   let closed = false;
   let unsent: NumberedCall[] = [];
   let startedAtMs = performance.now();
-  let thread: Thread | null = await startThread(settings, forget);
+  let thread: Thread | null = null;
+  thread = await startThread(settings, forget);
 
-  function forget(): void {
-    thread = null;
+  function forget(ended: Worker): void {
+    if (thread?.worker === ended) thread = null;
   }
 
   function flush(): void {
@@ -101,7 +102,10 @@ export function closedFault(): StoreFault {
   return new StoreFault("unavailable", "the ledger has been closed");
 }
 
-async function startThread(settings: StoreSettings, forget: () => void): Promise<Thread> {
+async function startThread(
+  settings: StoreSettings,
+  forget: (ended: Worker) => void,
+): Promise<Thread> {
   const worker = new Worker(entryUrl("worker", import.meta.url), {
     workerData: settings,
     name: "ledger",
@@ -113,7 +117,8 @@ async function startThread(settings: StoreSettings, forget: () => void): Promise
   });
   const exited = new Promise<void>((resolve) => {
     worker.on("exit", () => {
-      forget();
+      // Before anybody hears of it: nobody may ask a thread that has gone.
+      forget(worker);
       for (const { reject } of pending.values()) reject(diedFault(cause));
       pending.clear();
       resolve();
