@@ -11,13 +11,14 @@ export function handleAlive(exchange: Exchange): void {
 /** Ledger and deployment answer, and new requests are welcome; otherwise 503 with the reasons. */
 export async function handleReady(exchange: Exchange, service: Service): Promise<void> {
   const timeout = AbortSignal.any([exchange.gone, AbortSignal.timeout(limits.readinessMs)]);
-  const checks = {
-    ledger: service.ledger.check(),
-    deployment: service.deployment.check(timeout),
+  // Each is caught at once: one that fails while another is awaited would end the process.
+  const outcomes = {
+    ledger: outcome(service.ledger.check()),
+    deployment: outcome(service.deployment.check(timeout)),
   };
   const reasons: Record<string, string> = {};
-  for (const [name, check] of Object.entries(checks)) {
-    const failure = await outcome(check);
+  for (const [name, pending] of Object.entries(outcomes)) {
+    const failure = await pending;
     if (failure !== null) reasons[name] = failure;
   }
   if (service.state.draining) reasons["service"] = "shutting down";
