@@ -98,19 +98,36 @@ const parts = fc.array(
 
 const tokens = fc.nat({ max: 100_000 });
 
-/** Any generation that ends well. */
+/** The same pieces without their last characters. */
+function shortened(pieces: readonly string[], characters: number): readonly string[] {
+  const kept: string[] = [];
+  let left = characters;
+  for (const text of pieces) {
+    if (left > 0) kept.push(text.slice(0, left));
+    left -= text.length;
+  }
+  return kept;
+}
+
+/** Any generation that ends well. An answer that was cut in a call has half of its arguments. */
 export const arbitraryGeneration: fc.Arbitrary<ArbitraryGeneration> = fc
-  .tuple(
-    parts,
-    fc.tuple(tokens, tokens, tokens, tokens),
-    fc.constantFrom("whole", "length", "content-filter"),
-  )
-  .map(([list, [input, cached, output, reasoned], ending]) => {
+  .record({
+    list: parts,
+    input: tokens,
+    cached: tokens,
+    output: tokens,
+    reasoned: tokens,
+    ending: fc.constantFrom("whole", "length", "content-filter"),
+    cutAt: fc.nat({ max: 40 }),
+  })
+  .map(({ list, input, cached, output, reasoned, ending, cutAt }) => {
     const events = list.flatMap((part, index): readonly GenerationEvent[] => {
       if ("events" in part) return part.events;
+      const isCut = ending !== "whole" && index === list.length - 1;
+      const texts = isCut ? shortened(part.call.parts, cutAt) : part.call.parts;
       return [
         { type: "tool-call-start", id: `call_${index}`, name: part.call.name },
-        ...part.call.parts.map((text) => ({ type: "tool-call-delta" as const, arguments: text })),
+        ...texts.map((text) => ({ type: "tool-call-delta" as const, arguments: text })),
         { type: "tool-call-end" },
       ];
     });

@@ -66,16 +66,16 @@ function rawInputs(
   events: readonly GenerationEvent[],
   isCustomCall: (name: string) => boolean,
 ): readonly GenerationEvent[] {
-  return mapCustomCalls(events, isCustomCall, (whole) => {
-    try {
-      const value: unknown = JSON.parse(whole);
-      if (typeof value === "object" && value !== null && "input" in value)
-        return String(value.input);
-    } catch {
-      // What is no JSON is the input as it is.
-    }
-    return whole;
-  });
+  return mapCustomCalls(events, isCustomCall, rawInput);
+}
+
+/** The text that `{"input": "..."}` stands for, also when it was cut off; anything else is the text as it is. */
+function rawInput(whole: string): string {
+  const inside = /^\s*\{\s*"input"\s*:\s*"(?<string>(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*)/.exec(
+    whole,
+  );
+  const string = inside?.groups?.["string"];
+  return string === undefined ? whole : String(JSON.parse(`"${string}"`));
 }
 
 function mapCustomCalls(
