@@ -1,0 +1,56 @@
+import { writeSync } from "node:fs";
+import type { AdmitOrder } from "../../src/ledger/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { defaultSettings } from "./support.ts";
+
+// A process that is killed while it works. What it writes has left it when the call returns: a line that the parent
+// reads was seen by a caller before the kill.
+
+const callers = 12;
+const [path = "", ...keys] = process.argv.slice(2);
+const ledger = await openSqliteLedger(
+  { ...defaultSettings, synchronous: "full", concurrencyPerAccount: 6, path },
+  { now: Date.now },
+);
+
+function say(...words: readonly (string | bigint | boolean)[]): void {
+  writeSync(1, `${words.join(" ")}\n`);
+}
+
+async function serve(caller: number, key: string): Promise<never> {
+  for (let round = 0; ; round += 1) {
+    const authorized = await ledger.authorize(key, false);
+    const order: AdmitOrder = {
+      requestId: `req_${String(process.pid)}x${String(caller)}x${String(round)}`,
+      caller: authorized,
+      inputBound: 500 + caller,
+      outputTokensRequested: 1 + ((round * 37) % 300),
+      outputTokensFitting: null,
+      format: "messages",
+      streamed: true,
+    };
+    const admission = await ledger.admit(order);
+    say("admitted", order.requestId, admission.reservedNanos);
+    // Some are open for a while, so that a kill finds reservations in every state.
+    if (round % 3 === caller % 3) await new Promise((resolve) => setTimeout(resolve, round % 9));
+    const settled = await ledger.settle({
+      requestId: order.requestId,
+      accountId: authorized.accountId,
+      outcome: "completed",
+      usage: {
+        inputTokens: 400,
+        cachedInputTokens: 0,
+        outputTokens: round % 200,
+        reasoningTokens: 0,
+      },
+      firstOutputMs: 1,
+      totalMs: 2,
+    });
+    say("settled", order.requestId, settled.chargedNanos, settled.applied);
+  }
+}
+
+say("ready");
+await Promise.all(
+  Array.from({ length: callers }, (_, caller) => serve(caller, keys[caller % keys.length] ?? "")),
+);
