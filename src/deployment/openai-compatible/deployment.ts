@@ -147,9 +147,9 @@ class OpenaiCompatibleDeployment implements Deployment {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     for (const generation of this.#running) generation.cancel();
-    await this.#looking;
     await this.#connections.close();
     await this.#agent.destroy();
+    await this.#looking;
   }
 
   #dialect(): DialectName {
@@ -247,14 +247,17 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   #ask(signal: AbortSignal): Ask {
     return async (path, body) => {
+      const over = AbortSignal.any([signal, AbortSignal.timeout(askMs)]);
       try {
-        const answer = await request(`${this.#base.origin}${path}${this.#base.query}`, {
+        const asked = request(`${this.#base.origin}${path}${this.#base.query}`, {
           dispatcher: this.#agent,
           method: body === undefined ? "GET" : "POST",
           headers: this.#headers(),
           body: body === undefined ? null : JSON.stringify(body),
-          signal: AbortSignal.any([signal, AbortSignal.timeout(askMs)]),
+          signal: over,
         });
+        // Undici does not hear of the signal before it is connected.
+        const answer = await orAborted(asked, over);
         return { status: answer.statusCode, json: parsedOrNull(await answer.body.text()) };
       } catch (error) {
         throw new Failure("overloaded", "The deployment cannot be reached.", {
@@ -263,6 +266,18 @@ class OpenaiCompatibleDeployment implements Deployment {
         });
       }
     };
+  }
+}
+
+async function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -22,6 +22,7 @@ test("an object is complete with its last brace and not before", () => {
           expect(complete([json.slice(0, cut)])).toBe(false);
       },
     ),
+    { numRuns: 30 },
   );
 });
 
