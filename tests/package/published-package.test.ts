@@ -23,17 +23,14 @@ let service: ChildProcess | undefined;
 
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "tributary-package-"));
-  // npm tells its scripts about this repository; the npm below has to know nothing of it.
+  // npm and vitest tell their children about this repository; the npm below has to know nothing of it. The rest of the
+  // environment stays: proxies, certificates and mirrors are the machine's own.
+  const aboutUs =
+    /^(?:npm_(?:package|lifecycle|command|config_local_prefix)|NODE$|NODE_(?:ENV|OPTIONS)|INIT_CWD|VITEST|TEST|TRIBUTARY_)/u;
   const outside = Object.fromEntries(
-    Object.entries(process.env).filter(
-      ([name]) => !/^(?:npm_|NODE_|INIT_CWD|VITEST|TRIBUTARY_|COLOR)/iu.test(name),
-    ),
+    Object.entries(process.env).filter(([name]) => !aboutUs.test(name)),
   );
-  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", project], {
-    cwd: root,
-    env: outside,
-    maxBuffer: 16 * 1024 * 1024,
-  });
+  const stdout = await runNpm(["pack", "--json", "--pack-destination", project], root, outside);
   const tarball = readTarballName(stdout);
   await writeFile(
     join(project, "package.json"),
@@ -44,11 +41,7 @@ beforeAll(async () => {
   const binaries = join(project, "node_modules/.bin");
   environment = { ...outside, PATH: [binaries, ...hostPath].join(delimiter) };
   for (const wanted of [`node@${oldestNode}`, join(project, tarball)]) {
-    await run("npm", ["install", "--no-audit", "--no-fund", wanted], {
-      cwd: project,
-      env: environment,
-      maxBuffer: 16 * 1024 * 1024,
-    });
+    await runNpm(["install", "--no-audit", "--no-fund", wanted], project, environment);
   }
 }, 240_000);
 
@@ -144,6 +137,25 @@ test("serves a streamed and a whole answer, then drains on SIGTERM", async () =>
   // 5 input tokens at 1 and 2 output tokens at 4 credits a million, twice.
   expect(after).toMatchObject({ balance: "4.999974" });
 });
+
+/** What npm printed; when it fails, the error has all of it, as a failed build speaks on standard output. */
+async function runNpm(
+  words: readonly string[],
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  const running = run("npm", words, {
+    cwd: folder,
+    env,
+    maxBuffer: 16 * 1024 * 1024,
+    timeout: 120_000,
+  });
+  running.child.stdin?.end();
+  const { stdout } = await running.catch((error: unknown) => {
+    throw new Error(`npm ${words.join(" ")}: ${readText(error, "stdout")}`, { cause: error });
+  });
+  return stdout;
+}
 
 /** `npx tributary ... --json`, its one JSON document. */
 async function runCommand(words: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown> {
