@@ -203,9 +203,8 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
 
 function readyMessage(text: string): string | null {
   try {
-    const body = recordOf(JSON.parse(text));
-    const message = recordOf(body["error"])["message"] ?? body["message"];
-    return typeof message === "string" ? message : null;
+    const reasons = Object.values(recordOf(recordOf(JSON.parse(text))["reasons"]));
+    return reasons.length === 0 ? null : reasons.join(" ");
   } catch {
     return null;
   }

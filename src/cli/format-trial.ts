@@ -14,8 +14,8 @@ export interface FormatTrial {
   readonly name: string;
   readonly path: string;
   readonly body: object;
-  /** Fields of the body's usage: input and output tokens. */
-  readonly usage: readonly [string, string];
+  /** Fields of the body's usage: those that add up to the input, and the output. */
+  readonly usage: { readonly input: readonly string[]; readonly output: string };
   /** Whether a body has ended as an answer of this format does. */
   isWhole(answer: Readonly<Record<string, unknown>>): boolean;
   /** What only a stream that ended well has. */
@@ -23,15 +23,18 @@ export interface FormatTrial {
 }
 
 const question = "Say hello.";
-const outputTokens = 8;
+const outputTokensMax = 8;
 
 /** The three formats. */
 export const formatTrials: readonly FormatTrial[] = [
   {
     name: "chat-completions",
     path: "/v1/chat/completions",
-    body: { messages: [{ role: "user", content: question }], max_completion_tokens: outputTokens },
-    usage: ["prompt_tokens", "completion_tokens"],
+    body: {
+      messages: [{ role: "user", content: question }],
+      max_completion_tokens: outputTokensMax,
+    },
+    usage: { input: ["prompt_tokens"], output: "completion_tokens" },
     isWhole: (answer) =>
       Array.isArray(answer["choices"]) &&
       typeof recordOf(answer["choices"][0])["finish_reason"] === "string",
@@ -40,16 +43,16 @@ export const formatTrials: readonly FormatTrial[] = [
   {
     name: "responses",
     path: "/v1/responses",
-    body: { input: question, max_output_tokens: outputTokens },
-    usage: ["input_tokens", "output_tokens"],
+    body: { input: question, max_output_tokens: outputTokensMax },
+    usage: { input: ["input_tokens"], output: "output_tokens" },
     isWhole: ({ status }) => status === "completed" || status === "incomplete",
     terminal: /^event: response\.(?:completed|incomplete)$/m,
   },
   {
     name: "messages",
     path: "/v1/messages",
-    body: { messages: [{ role: "user", content: question }], max_tokens: outputTokens },
-    usage: ["input_tokens", "output_tokens"],
+    body: { messages: [{ role: "user", content: question }], max_tokens: outputTokensMax },
+    usage: { input: ["input_tokens", "cache_read_input_tokens"], output: "output_tokens" },
     isWhole: (answer) => typeof answer["stop_reason"] === "string",
     terminal: /^event: message_stop$/m,
   },
@@ -66,10 +69,12 @@ export async function tryBody(
     const answer = recordOf(JSON.parse(await response.text()));
     if (!response.ok) return refusal(response.status, answer);
     const usage = recordOf(answer["usage"]);
-    const [input, output] = trial.usage.map((field) => usage[field]);
-    if (!trial.isWhole(answer) || typeof input !== "number" || typeof output !== "number")
+    const parts = trial.usage.input.map((field) => usage[field]);
+    const inputTokens = parts.reduce<number>((sum, part) => sum + Number(part), 0);
+    const outputTokens = Number(usage[trial.usage.output]);
+    if (!trial.isWhole(answer) || Number.isNaN(inputTokens + outputTokens))
       return { ok: false, status: 200, message: "the answer is not whole" };
-    return { ok: true, inputTokens: input, outputTokens: output };
+    return { ok: true, inputTokens, outputTokens };
   });
 }
 

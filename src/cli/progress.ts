@@ -22,10 +22,12 @@ export function openProgress(output: Output, now: () => number): ProgressDisplay
   const everyMs = output.terminal ? barEveryMs : lineEveryMs;
   let lastAt = -Infinity;
   let barIsOpen = false;
+  let wasComplete = false;
   return {
     report(progress) {
       const complete = progress.bytes === progress.totalBytes;
-      if (!complete && now() - lastAt < everyMs) return;
+      if (complete ? wasComplete : now() - lastAt < everyMs) return;
+      wasComplete = complete;
       lastAt = now();
       if (!output.terminal) return output.write(`downloading weights: ${amounts(progress)}\n`);
       output.write(`\r${bar(progress)} ${amounts(progress)} \u001B[K${complete ? "\n" : ""}`);

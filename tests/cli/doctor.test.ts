@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Environment } from "../../src/config/environment.ts";
+import { openFakeEngine } from "./fake-engine.ts";
+import { openRecordingShell } from "./recording-shell.ts";
+import { startProgram } from "./start-program.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-doctor-test-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Report {
+  readonly ok: boolean;
+  readonly checks: readonly { name: string; ok: boolean; message: string; fix: string | null }[];
+}
+
+async function examine(
+  environment: Environment,
+  ...options: readonly string[]
+): Promise<Report & { readonly exitCode: number }> {
+  const run = openRecordingShell(folder, {
+    TRIBUTARY_SQLITE_SYNCHRONOUS: "normal",
+    ...environment,
+  });
+  const { exitCode, stdout } = await run("doctor", "--json", ...options);
+  return { exitCode, ...(JSON.parse(stdout) as Report) };
+}
+
+describe("doctor", () => {
+  it("tries all three formats, streamed and not, and leaves the ledger alone", async () => {
+    await using engine = await openFakeEngine();
+    const report = await examine({ TRIBUTARY_DEPLOYMENT_URL: engine.url });
+    expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ["settings", true],
+      ["ledger", true],
+      ["deployment", true],
+      ["chat-completions", true],
+      ["responses", true],
+      ["messages", true],
+    ]);
+    expect(report).toMatchObject({ ok: true, exitCode: 0 });
+    expect(report.checks[2]?.message).toBe("tiny, 8192 tokens of context, takes tools");
+    for (const { message } of report.checks.slice(3))
+      expect(message).toMatch(/^9 tokens in, 2 out/);
+    expect(engine.bodies).toHaveLength(6);
+    const accounts = await openRecordingShell(folder)("account", "list", "--json");
+    expect(JSON.parse(accounts.stdout)).toEqual([]);
+  });
+
+  it("says what to fix when the deployment is not there", async () => {
+    const environment = { TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:9" };
+    const report = await examine(environment, "--timeout", "1");
+    expect(report).toMatchObject({ ok: false, exitCode: 1 });
+    expect(report.checks.at(-1)).toMatchObject({
+      name: "deployment",
+      ok: false,
+      message: expect.stringContaining("cannot be reached") as string,
+      fix: expect.stringContaining("TRIBUTARY_DEPLOYMENT_URL") as string,
+    });
+  });
+
+  it("says which format fails, with the status that a client would see", async () => {
+    await using engine = await openFakeEngine({ status: 500 });
+    const report = await examine({ TRIBUTARY_DEPLOYMENT_URL: engine.url });
+    expect(report).toMatchObject({ ok: false, exitCode: 1 });
+    const failed = report.checks.filter(({ ok }) => !ok);
+    expect(failed.map(({ name }) => name)).toEqual(["chat-completions", "responses", "messages"]);
+    for (const { fix, message } of failed) {
+      expect(message).toMatch(/^502 /);
+      expect(fix).not.toBeNull();
+    }
+  });
+
+  it("reports bad settings instead of stopping at them", async () => {
+    const report = await examine({ TRIBUTARY_PORT: "x", TRIBUTARY_LOG_LEVEL: "y" });
+    expect(report).toMatchObject({ ok: false, exitCode: 1 });
+    expect(report.checks.map(({ message }) => message.split("=")[0])).toEqual([
+      "TRIBUTARY_PORT",
+      "TRIBUTARY_LOG_LEVEL",
+    ]);
+  });
+
+  it("reports a ledger that cannot be used", async () => {
+    await using engine = await openFakeEngine();
+    writeFileSync(join(folder, "broken"), "x".repeat(8192));
+    const report = await examine({
+      TRIBUTARY_DATABASE_URL: "sqlite:broken",
+      TRIBUTARY_DEPLOYMENT_URL: engine.url,
+    });
+    expect(report.checks.filter(({ ok }) => !ok)).toMatchObject([{ name: "ledger" }]);
+    expect(report.exitCode).toBe(1);
+  });
+
+  it("tries a service that runs, with a key of it", async () => {
+    await using engine = await openFakeEngine();
+    await using service = startProgram(["serve"], folder, {
+      TRIBUTARY_PORT: "0",
+      TRIBUTARY_DATA_DIR: "running",
+      TRIBUTARY_DEPLOYMENT_URL: engine.url,
+    });
+    const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
+    const [key] = await service.waitFor(/trib_\w+(?=\W)/);
+    const well = await examine({}, "--url", `${url}/v1/`, "--key", key);
+    expect(well.checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ["settings", true],
+      ["ledger", true],
+      ["chat-completions", true],
+      ["responses", true],
+      ["messages", true],
+    ]);
+    const wrongKey = await examine({}, "--url", url, "--key", `${key.slice(0, -2)}xx`);
+    expect(wrongKey).toMatchObject({ ok: false, exitCode: 1 });
+    expect(wrongKey.checks.at(-1)).toMatchObject({
+      message: expect.stringMatching(/^401 /) as string,
+      fix: "make a key: tributary key create ACCOUNT",
+    });
+  });
+
+  it("is readable", async () => {
+    await using engine = await openFakeEngine({ status: 500 });
+    const run = openRecordingShell(folder, { TRIBUTARY_DEPLOYMENT_URL: engine.url });
+    const { exitCode, stdout } = await run("doctor");
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^ok {4}settings +every setting is valid$/m);
+    expect(stdout).toMatch(/^FAIL {2}responses +502 .+\n +fix: .+$/m);
+  });
+});

@@ -1,0 +1,172 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { agentsNeedMore } from "../../src/cli/client-recipes.ts";
+import { openFakeEngine } from "./fake-engine.ts";
+import { type Program, startProgram } from "./start-program.ts";
+
+const execute = promisify(execFile);
+const repository = join(import.meta.dirname, "../..");
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-serve-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function serve(engineUrl: string, more: Readonly<Record<string, string>> = {}): Program {
+  return startProgram(["serve"], folder, {
+    TRIBUTARY_PORT: "0",
+    TRIBUTARY_DEPLOYMENT_URL: engineUrl,
+    TRIBUTARY_SQLITE_SYNCHRONOUS: "normal",
+    ...more,
+  });
+}
+
+function linesOf(text: string): readonly Record<string, unknown>[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function ask(url: string, key: string, content: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ messages: [{ role: "user", content }], stream: true }),
+  });
+}
+
+async function addressAndKey(program: Program): Promise<{ url: string; key: string }> {
+  const [, url = ""] = await program.waitFor(/(http:\/\/127\.0\.0\.1:\d+)/);
+  const [key] = await program.waitFor(/trib_\w+(?=\W)/);
+  return { url, key };
+}
+
+describe("serve", () => {
+  it("writes JSON lines where nobody looks: where it listens, the first key once, how it stopped", async () => {
+    await using engine = await openFakeEngine({ words: "MARKERanswer" });
+    await using first = serve(engine.url);
+    const { key, url } = await addressAndKey(first);
+    const response = await ask(url, key, "MARKERprompt");
+    expect(await response.text()).toContain("MARKERanswer");
+    const refused = await ask(url, `${key.slice(0, -6)}MARKER`, "MARKERprompt");
+    expect(refused.status).toBe(401);
+    first.signal("SIGTERM");
+    expect(await first.exited).toBe(0);
+
+    const lines = linesOf(first.stdout());
+    expect(lines.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(["listening", "first_key", "request", "draining", "stopped"]),
+    );
+    expect(lines.at(-1)).toMatchObject({ event: "stopped" });
+    expect(lines.find(({ event }) => event === "first_key")).toMatchObject({
+      accountId: expect.stringMatching(/^acct_/) as string,
+      balance: "10",
+      key,
+    });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ event: "request", status: 401, failureCode: "authentication" }),
+    );
+    const said = first.stdout() + first.stderr();
+    expect(said.match(new RegExp(key, "g"))).toHaveLength(1);
+    expect(said).not.toContain("MARKER");
+
+    await using second = serve(engine.url);
+    await second.waitFor(/"event":"listening"/);
+    expect((await ask(await urlOf(second), key, "again")).status).toBe(200);
+    second.signal("SIGINT");
+    expect(await second.exited).toBe(0);
+    expect(second.stdout()).not.toContain("first_key");
+  });
+
+  it(
+    "prints lines to paste at the first start, and each of them answers",
+    { timeout: 30_000 },
+    async () => {
+      await using engine = await openFakeEngine({ contextTokens: 131_072 });
+      await using program = serve(engine.url, { TRIBUTARY_LOG_FORMAT: "pretty" });
+      const { key } = await addressAndKey(program);
+      await program.waitFor(/^# opencode\n.+\n/m);
+      const printed = program.stdout();
+
+      const curls = printed.match(/^curl .*$/gm) ?? [];
+      expect(curls).toHaveLength(6);
+      for (const line of curls) {
+        const { stdout } = await execute("sh", ["-c", line]);
+        expect(stdout, line).toContain("Hello.");
+        expect(stdout, line).toMatch(
+          /"(?:finish_reason|stop_reason)":"(?:stop|end_turn)"|"status":"completed"/,
+        );
+      }
+      expect(engine.bodies).toHaveLength(6);
+
+      const programs = printed.match(/^import [^]*?(?=\n\n)/gm) ?? [];
+      expect(programs.map((text) => text.split(" ")[1])).toEqual(["OpenAI", "Anthropic"]);
+      for (const text of programs) {
+        const words = ["--input-type=module", "--eval", text];
+        const { stdout } = await execute(process.execPath, words, { cwd: repository });
+        expect(stdout).toBe("Hello.");
+      }
+      expect(printed).toContain(`ANTHROPIC_AUTH_TOKEN=${key} `);
+      expect(printed).toContain("model_context_window=131072");
+      expect(printed).not.toContain(agentsNeedMore);
+      expect(printed).not.toMatch(/^\{"/m);
+    },
+  );
+
+  it("says which deployment agents need when this one is too small", async () => {
+    await using engine = await openFakeEngine({ contextTokens: 8_192 });
+    await using program = serve(engine.url, { TRIBUTARY_LOG_FORMAT: "pretty" });
+    await program.waitFor(/Claude Code, Codex and opencode need.*\n/);
+    expect(program.stdout()).toContain(agentsNeedMore);
+    expect(program.stdout()).not.toContain("ANTHROPIC_AUTH_TOKEN");
+  });
+
+  it("lets a running answer finish when it is told to stop, and refuses new ones meanwhile", async () => {
+    await using engine = await openFakeEngine({ hold: true });
+    await using program = serve(engine.url);
+    const { key, url } = await addressAndKey(program);
+    const running = await ask(url, key, "hello");
+    program.signal("SIGTERM");
+    await program.waitFor(/"event":"draining"/);
+    const refused = await ask(url, key, "hello");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
+    await refused.text();
+    engine.release();
+    expect(await running.text()).toMatch(/"finish_reason":"stop"[^]*\[DONE\]\n\n$/);
+    expect(await program.exited).toBe(0);
+  });
+
+  it("leaves at once at the second Ctrl-C", async () => {
+    await using engine = await openFakeEngine({ hold: true });
+    await using program = serve(engine.url);
+    const { key, url } = await addressAndKey(program);
+    const running = await ask(url, key, "hello");
+    program.signal("SIGINT");
+    await program.waitFor(/"event":"draining"/);
+    program.signal("SIGINT");
+    expect(await program.exited).toBe(0);
+    await expect(running.text()).rejects.toThrow();
+  });
+
+  it("ends with one line when the port is taken, and with 2 when a setting is wrong", async () => {
+    await using engine = await openFakeEngine();
+    const { port } = new URL(engine.url);
+    await using taken = serve(engine.url, { TRIBUTARY_PORT: port });
+    expect(await taken.exited).toBe(1);
+    expect(taken.stderr()).toBe(
+      `TRIBUTARY_HOST=127.0.0.1 TRIBUTARY_PORT=${port}: another program listens there already; end it, or set TRIBUTARY_PORT to another port (0 picks a free one)\n`,
+    );
+    await using wrong = serve("", { TRIBUTARY_MODEL: "nothing-of-this-name" });
+    expect(await wrong.exited).toBe(2);
+    expect(wrong.stderr()).toMatch(/^TRIBUTARY_MODEL=nothing-of-this-name: .+\n$/);
+  });
+});
+
+async function urlOf(program: Program): Promise<string> {
+  return (await program.waitFor(/http:\/\/127\.0\.0\.1:\d+/))[0];
+}

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+/** The program as a process of its own. */
+export interface Program extends AsyncDisposable {
+  stdout(): string;
+  stderr(): string;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves with what the pattern finds in standard output; rejects when the process ends before. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  readonly exited: Promise<number | null>;
+}
+
+/** Starts a command in a folder with only these variables; it is killed at the end of the test. */
+export function startProgram(
+  words: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+): Program {
+  const child = spawn(process.execPath, [main, ...words], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const written = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (written.stdout += String(chunk)));
+  child.stderr.on("data", (chunk) => (written.stderr += String(chunk)));
+  const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
+  return {
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    signal: (name) => void child.kill(name),
+    async waitFor(pattern) {
+      for (;;) {
+        const found = pattern.exec(written.stdout);
+        if (found !== null) return found;
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(
+            `it ended before ${String(pattern)}:\n${written.stdout}${written.stderr}`,
+          );
+        await sleep(10);
+      }
+    },
+    exited,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
