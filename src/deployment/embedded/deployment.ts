@@ -21,7 +21,7 @@ export interface EmbeddedSettings {
   readonly contextTokens?: number | null;
   readonly slots?: number | null;
   readonly threads?: number | null;
-  /** Whether a GPU may be used where the library finds one; off unless asked for. */
+  /** false: never a GPU. Otherwise one is used where its build of the library was installed. */
   readonly gpu?: boolean;
   /** Variables of the process, for what pip reads from them. */
   readonly environment?: Environment;
@@ -133,7 +133,7 @@ function buildLoadOrder(
     slots: settings.slots ?? null,
     threads: settings.threads ?? null,
     sampling: model.type === "file" ? model.sampling : (model.entry.sampling ?? generalSampling),
-    gpu: settings.gpu ?? false,
+    gpu: settings.gpu ?? true,
   };
 }
 

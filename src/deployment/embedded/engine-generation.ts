@@ -225,6 +225,15 @@ function openAnswer(generation: EngineGeneration, tools: EngineTools, cached: nu
   };
 }
 
+/** The last number of 32 bits means "take any" to llama.cpp, and without a seed the library takes the clock's second. */
+const seedCount = 2 ** 32 - 1;
+
+/** A seed of any size and sign, as one of those that llama.cpp keeps to. */
+function foldSeed(seed: number): number {
+  const folded = Math.trunc(seed) % seedCount;
+  return folded < 0 ? folded + seedCount : folded;
+}
+
 function buildSampling(
   options: GenerationOptions | null,
   { model, sampling, jsonGrammar }: EngineTools,
@@ -238,11 +247,7 @@ function buildSampling(
     topP: options?.topP ?? sampling.topP,
     topK: options?.topK ?? sampling.topK,
     minP: sampling.minP,
-    // A seed of any size and sign; without one the library would take the second of the clock.
-    seed:
-      options?.seed === null || options === null
-        ? randomInt(2 ** 32)
-        : Number(BigInt.asUintN(32, BigInt(Math.trunc(options.seed)))),
+    seed: options === null || options.seed === null ? randomInt(seedCount) : foldSeed(options.seed),
     ...(penalized && {
       repeatPenalty: {
         penalty: 1,
