@@ -47,8 +47,11 @@ export const limits = {
   settlementWaitMs: 250,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
-  /** Characters of an answer held for a body or a last event; a longer answer is failed, not truncated. */
-  answerCharactersMax: 256 * 1024 * 1024,
+  /**
+   * Characters of an answer held for a body or a last event; a longer answer is failed, not truncated. Such events
+   * repeat the text up to three times, and V8's longest string has 512 Mi characters.
+   */
+  answerCharactersMax: 64 * 1024 * 1024,
   /** Characters of one frame that the deployment may send. */
   upstreamFrameCharactersMax: 64 * 1024 * 1024,
   /** Characters of a model name in a request or in a lookup. */

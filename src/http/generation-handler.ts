@@ -1,6 +1,6 @@
 import { inputTokensEstimate } from "../admission/input-bound.ts";
 import { openGenerationCollector } from "../conversation/collect-generation.ts";
-import { Failure } from "../failure.ts";
+import { Failure, failureFromUnknown } from "../failure.ts";
 import { wireFormats } from "../formats/formats.ts";
 import type { AnswerContext, StreamEncoder, WireFormat } from "../formats/wire-format.ts";
 import {
@@ -170,12 +170,9 @@ async function answer(
         exchange.record.generation = facts;
         if (ending.type === "failed") exchange.record.failureCode = ending.failure.code;
         if (ending.type === "failed") report(exchange, ending.failure, service);
-        try {
-          writer.end(ending);
-        } finally {
-          if (running !== null) service.state.generations.delete(running);
-          resolve();
-        }
+        endAnswer(exchange, writer, { ending, service });
+        if (running !== null) service.state.generations.delete(running);
+        resolve();
       },
     };
     running = serveGeneration(prepared.order, sink, service);
@@ -184,6 +181,26 @@ async function answer(
     if (exchange.gone.aborted) leave();
     else exchange.gone.addEventListener("abort", leave, { once: true });
   });
+}
+
+/** An answer that cannot be written is failed in its own format; only when that is impossible it breaks off. */
+function endAnswer(
+  exchange: Exchange,
+  writer: AnswerWriter,
+  { ending, service }: { readonly ending: AnswerEnding; readonly service: Service },
+): void {
+  try {
+    writer.end(ending);
+  } catch (error) {
+    const failure = failureFromUnknown(error);
+    exchange.record.failureCode = failure.code;
+    report(exchange, failure, service);
+    try {
+      writer.end({ type: "failed", failure });
+    } catch {
+      exchange.response.destroy();
+    }
+  }
 }
 
 function report(exchange: Exchange, failure: Failure, service: Service): void {

@@ -1,0 +1,87 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type MockOrder, stampDigits, stampNanos } from "./wire.ts";
+
+// A deployment that does nothing but send chunks of the usual size, each with the time at which it left.
+
+const head =
+  '{"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1760000000,"model":"mock",';
+const chunk = (delta: string, finish: string): string =>
+  `data: ${head}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]}\n\n`;
+const usage = (tokens: number): string =>
+  `data: ${head}"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":${String(tokens)},"total_tokens":${String(tokens + 16)}}}\n\n`;
+const stamped = (): string =>
+  chunk(`{"content":"<${stampNanos().toString().padStart(stampDigits, "0")}>"}`, "null");
+
+/** Chunks of one write in a burst: engines under load send several at once. */
+const burstChunks = 32;
+
+const server = createServer((request, response) => {
+  if (request.method === "GET") {
+    request.resume();
+    response.setHeader("content-type", "application/json");
+    response.end(
+      '{"object":"list","data":[{"id":"mock","object":"model","owned_by":"vllm","max_model_len":131072}]}',
+    );
+    return;
+  }
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => void parts.push(part));
+  request.on("end", () => answer(orderOf(Buffer.concat(parts).toString()), response));
+});
+
+/** The order is the last message; what comes before it is ballast. */
+function orderOf(body: string): MockOrder {
+  const request = JSON.parse(body) as { messages: { content: string }[] };
+  return JSON.parse(request.messages.at(-1)?.content ?? "{}") as MockOrder;
+}
+
+function answer(order: MockOrder, response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(chunk('{"role":"assistant","content":""}', "null"));
+  if (order.intervalMs > 0) pace(order, response);
+  else burst(order, response);
+}
+
+function end(order: MockOrder, response: ServerResponse): void {
+  response.end(`${chunk("{}", '"stop"')}${usage(order.chunks)}data: [DONE]\n\n`);
+}
+
+function pace(order: MockOrder, response: ServerResponse): void {
+  let sent = 0;
+  const startMs = performance.now();
+  const timer = setInterval(() => {
+    // A late timer catches up, so that every arm gets the same number of chunks a second.
+    const due = Math.min(
+      order.chunks,
+      Math.floor((performance.now() - startMs) / order.intervalMs),
+    );
+    for (; sent < due; sent += 1) response.write(stamped());
+    if (sent < order.chunks && !response.destroyed) return;
+    clearInterval(timer);
+    end(order, response);
+  }, order.intervalMs);
+}
+
+function burst(order: MockOrder, response: ServerResponse): void {
+  let sent = 0;
+  const more = (): void => {
+    while (sent < order.chunks && !response.destroyed) {
+      const count = Math.min(burstChunks, order.chunks - sent);
+      sent += count;
+      if (!response.write(stamped().repeat(count))) {
+        response.once("drain", more);
+        return;
+      }
+    }
+    end(order, response);
+  };
+  more();
+}
+
+server.keepAliveTimeout = 0;
+server.listen(0, "127.0.0.1", () => {
+  process.stdout.write(`${String((server.address() as AddressInfo).port)}\n`);
+});
+// Ends with whoever started it.
+process.stdin.resume().on("end", () => process.exit(0));
