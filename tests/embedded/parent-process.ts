@@ -1,0 +1,13 @@
+/** A service in miniature, for tests that kill it: serves the model of argv, begins an endless answer, tells its child. */
+import { openEmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import { ask, untilReady } from "./ask.ts";
+
+const deployment = openEmbeddedDeployment(
+  { dataDir: ".", model: process.argv[2] ?? "", slots: 1, threads: 1 },
+  { now: () => performance.now(), onProgress: () => undefined, onLifecycle: () => undefined },
+);
+await untilReady(deployment);
+const recording = ask(deployment, { outputTokensMax: 65_536 });
+await recording.begun;
+console.log(`child ${String(deployment.processId)}`);
+await recording.ended;
