@@ -35,7 +35,6 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   await using opened = new AsyncDisposableStack();
   const { telemetry } = parts;
   const ledger = opened.use(await openLedger(config, telemetry));
-  const first = await ledger.ensureFirstAccount(config.startingCreditNanos);
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
   );
@@ -58,6 +57,8 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);
   opened.defer(() => server.close());
+  // After listening: a start that fails there must not use up the one showing of the first key.
+  const first = await ledger.ensureFirstAccount(config.startingCreditNanos);
   const drain = (): Promise<void> => server.drain(config.drainSeconds * 1_000);
   opened.defer(drain);
   const owned = opened.move();

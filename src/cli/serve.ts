@@ -30,18 +30,25 @@ export const serveCommand: Command = {
 };
 
 async function serve(config: Config, shell: Shell, json: boolean): Promise<Outcome | null> {
+  const progress = openProgress(shell.stderr, () => performance.now());
+  const output = openStandardOutput();
   const log = openLog({
     level: config.logLevel,
     format: json ? "json" : config.logFormat,
     terminal: shell.stdout.terminal,
-    destination: openStandardOutput(),
+    destination: {
+      write(text) {
+        // A line of its own: the bar of a download may be open on the same terminal.
+        progress.pause();
+        output.write(text);
+      },
+      flush: () => output.flush(),
+    },
   });
   using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
-  const progress = openProgress(shell.stderr, () => performance.now());
   const stop = stopSignal(shell, log);
   try {
     await using gateway = await open(config, telemetry, progress);
-    progress.pause();
     await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
     await stop.promise;
     telemetry.lifecycle("draining", { seconds: config.drainSeconds });

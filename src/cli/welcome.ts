@@ -19,6 +19,7 @@ export interface FirstKey {
 
 /** What is known of the deployment when the service has started. */
 export interface Reach {
+  readonly ready: boolean;
   readonly contextTokens: number | null;
   readonly takesTools: boolean;
 }
@@ -33,8 +34,11 @@ Tributary serves on ${url}
   Key      ${first.key}
            Keep it now: only its hash is stored, and it is not shown again.
 
-${[...curlRecipes(access), ...sdkRecipes(access), ...agents(access, reach)].map(formatRecipe).join("")}${canRunAgents(reach) ? "" : `${agentsNeedMore}\n\n`}`;
+${[...curlRecipes(access), ...sdkRecipes(access), ...agents(access, reach)].map(formatRecipe).join("")}${canRunAgents(reach) ? "" : `${agentsNeedMore}\n\n`}${reach.ready ? "" : notReady}`;
 }
+
+const notReady =
+  "The model is not there yet; until it is, requests are answered 503 (Messages: 529) and clients try again.\n\n";
 
 /** What a later start shows on a terminal. */
 export function describeStart(url: string, programName: string): string {

@@ -114,6 +114,7 @@ describe("serve", () => {
       expect(printed).toContain(`ANTHROPIC_AUTH_TOKEN=${key} `);
       expect(printed).toContain("model_context_window=131072");
       expect(printed).not.toContain(agentsNeedMore);
+      expect(printed).not.toContain("not there yet");
       expect(printed).not.toMatch(/^\{"/m);
     },
   );
@@ -161,6 +162,8 @@ describe("serve", () => {
     expect(taken.stderr()).toBe(
       `TRIBUTARY_HOST=127.0.0.1 TRIBUTARY_PORT=${port}: another program listens there already; end it, or set TRIBUTARY_PORT to another port (0 picks a free one)\n`,
     );
+    await using next = serve(engine.url);
+    await next.waitFor(/"event":"first_key"/);
     await using wrong = serve("", { TRIBUTARY_MODEL: "nothing-of-this-name" });
     expect(await wrong.exited).toBe(2);
     expect(wrong.stderr()).toMatch(/^TRIBUTARY_MODEL=nothing-of-this-name: .+\n$/);
