@@ -103,6 +103,12 @@ export interface FailureFacts {
   readonly tokens?: { readonly sent: number; readonly maximum: number };
   /** For `method_not_allowed`: the value of the `allow` header. */
   readonly allow?: string;
+  /** The key's window, for the informing headers of a `rate_limited` answer. */
+  readonly rate?: {
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetMs: number;
+  };
   /** For the log only, never sent to a caller. */
   readonly cause?: unknown;
 }
