@@ -74,6 +74,15 @@ const content: readonly Row[] = [
   row("converted", "m", "later system blocks", "system-later-blocks", "parts of one message"),
   row("ignored", "m", "billing header", "billing-header billing-header-alone", "is dropped"),
   row("carried", "crm", "model", "model-any-name model-omitted", "any name or none"),
+  row(
+    "ignored",
+    "crm",
+    "empty answers",
+    "assistant-empty",
+    "an answer that said nothing is no turn",
+  ),
+  row("ignored", "r", "records of hosted tools", "hosted-items", "left out as their tools are"),
+  row("refused", "c", "the function role", "function-role", "use tool"),
   row("refused", "crm", "model of a wrong type", "model-not-a-string", "a name is a string"),
   row(
     "refused",
@@ -125,6 +134,7 @@ const tools: readonly Row[] = [
     "result-error-text result-error-empty result-error-no-text result-error-false",
     "the text, else: error",
   ),
+  row("converted", "m", "search results", "search-result", "title, source and texts"),
   row("converted", "m", "tool_reference", "tool-reference", "a line that names the tool"),
   row("converted", "crm", "images in results", "result-image", "replaced by a text"),
   row("converted", "crm", "files in results", "result-file", "replaced by a text"),
@@ -133,7 +143,7 @@ const tools: readonly Row[] = [
     "refused",
     "crm",
     "results without a call",
-    "result-without-call result-before-call result-id-missing",
+    "result-without-call result-before-call result-of-another-call result-id-missing",
     "named by index",
   ),
   row(
@@ -192,7 +202,13 @@ const tools: readonly Row[] = [
   row("refused", "r", "bad namespace names", "namespace-name-bad", "param tools"),
   row("refused", "crm", "one name twice", "tool-name-twice", "param tools"),
   row("refused", "r", "one name twice after flattening", "namespace-name-twice", "param tools"),
-  row("refused", "crm", "broken tools", "tools-not-a-list", "tools is a list"),
+  row(
+    "refused",
+    "crm",
+    "broken tools",
+    "tools-not-a-list tool-not-an-object tool-without-name tool-schema-not-an-object",
+    "tools is a list",
+  ),
   row("ignored", "rm", "hosted tools", "hosted-dropped", "left out, but counted"),
   row("converted", "rm", "required with hosted tools alone", "hosted-required", "as auto"),
   row("refused", "rm", "forced hosted tools", "tool-choice-hosted", "by tool_choice"),
@@ -204,6 +220,14 @@ const tools: readonly Row[] = [
     "tool-choice-auto tool-choice-none tool-choice-required tool-choice-one-tool",
     "each form",
   ),
+  row(
+    "ignored",
+    "crm",
+    "tool_choice without tools",
+    "tool-choice-without-tools tool-choice-none-without-tools",
+    "nothing to choose",
+  ),
+  row("refused", "cm", "unknown tool types", "tool-type-unknown", "not offered"),
   row("carried", "cr", "tool_choice of a custom tool", "tool-choice-custom", "by name"),
   row(
     "refused",
@@ -353,6 +377,13 @@ const clients: readonly Row[] = [
 /** What the service writes. */
 const answers: readonly Row[] = [
   row("answer", "crm", "answer: text", "answer-text", "ids, model, usage, finish"),
+  row(
+    "answer",
+    "crm",
+    "answer: model",
+    "answer-model answer-model-omitted",
+    "the name that was asked for",
+  ),
   row("answer", "crm", "answer: unicode", "answer-unicode", "emoji, joined and cut surrogates"),
   row(
     "answer",
@@ -395,7 +426,7 @@ const answers: readonly Row[] = [
     "answer",
     "crm",
     "answer: cut in a call",
-    "answer-cut-call",
+    "answer-cut-call answer-cut-second-call answer-cut-custom-call",
     "length, never a half call to run",
   ),
   row("answer", "crm", "answer: cut in reasoning", "answer-cut-reasoning", "length"),
