@@ -184,6 +184,19 @@ describe("the embedded engine", () => {
     expect(exact.text).toBe(second.text);
   });
 
+  it("keeps two conversations apart that begin alike", async () => {
+    const system = { role: "system", text: "s".repeat(40) } as const;
+    const turns = ["l", "m"].map((letter) => [
+      system,
+      { role: "user", text: letter.repeat(300) } as const,
+    ]);
+    for (const conversation of turns) await answer(engine.deployment, { turns: conversation });
+    for (const conversation of turns) {
+      const { usage } = await answer(engine.deployment, { turns: conversation });
+      expect(usage.cachedInputTokens).toBe(usage.inputTokens - 1);
+    }
+  });
+
   it("stops while paused and goes on after", async () => {
     const recording = ask(engine.deployment, { outputTokensMax: 1_500 });
     await recording.begun;

@@ -170,18 +170,23 @@ function ensureRoom(inputTokens: number, contextTokens: number): void {
   );
 }
 
-/** The free slot that knows most of the prompt already; among equals the one that rested longest. */
+/**
+ * The free slot that gains most: what it knows of the prompt less what it would forget. Where none gains, the one that
+ * rested longest, so that a short prompt with a common beginning does not push out a long conversation.
+ */
 function pickSlot(slots: readonly EngineSlot[], tokens: readonly Token[]): EngineSlot | null {
   let best: EngineSlot | null = null;
-  let bestShared = -1;
+  let bestGain = 0;
   for (const slot of slots) {
     if (slot.running !== null) continue;
-    const shared = slot.sequence.compareContextTokens([...tokens]).firstDifferentIndex;
+    const { sequence } = slot;
+    const shared = sequence.compareContextTokens([...tokens]).firstDifferentIndex;
+    const gain = Math.max(0, shared - (sequence.nextTokenIndex - shared));
     const better =
-      shared > bestShared || (shared === bestShared && slot.usedAtMs < (best?.usedAtMs ?? 0));
+      best === null || gain > bestGain || (gain === bestGain && slot.usedAtMs < best.usedAtMs);
     if (!better) continue;
     best = slot;
-    bestShared = shared;
+    bestGain = gain;
   }
   return best;
 }
