@@ -28,6 +28,12 @@ describe("cost", () => {
     expect(costNanos(1_000_001, 0, cheap)).toBe(2n);
   });
 
+  test("is exact where a float is not", () => {
+    const dear = { inputNanosPerMillion: 9_007_199_254_740_993n, outputNanosPerMillion: 1n };
+    expect(costNanos(1_000_000, 0, dear)).toBe(9_007_199_254_740_993n);
+    expect(costNanos(2_000_000, 1, dear)).toBe(18_014_398_509_481_987n);
+  });
+
   test("never exceeds the reservation", () => {
     const usage = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 };
     expect(chargeNanos(usage, prices, 50_000n)).toBe(50_000n);

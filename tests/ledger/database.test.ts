@@ -47,6 +47,12 @@ describe("the ledger's file", () => {
     expect(setting(database, "foreign_keys")).toBe(1n);
   });
 
+  test("syncs less where that was asked for", () => {
+    using ledger = temporaryLedger();
+    using database = openDatabase({ synchronous: "normal", path: ledger.path });
+    expect(setting(database, "main.synchronous")).toBe(1n);
+  });
+
   test("is opened again as it was", () => {
     using ledger = temporaryLedger();
     const settings = { ...defaultSettings, path: ledger.path };

@@ -120,6 +120,19 @@ describe("the ledger in its thread", () => {
     expect(answers.filter((answer) => answer === "rate_limited")).toHaveLength(20);
   });
 
+  test("ledgers of one file wait for each other's tickets", async () => {
+    using file = temporaryLedger();
+    await using one = await open(file.path);
+    await using other = await open(file.path);
+    const key = await newKey(one);
+    for (let round = 0; round < 60; round += 1) {
+      const answers = await Promise.all(
+        [one, other, one, other].map((ledger, at) => refusal(ledger.authorize(key, at > 1))),
+      );
+      expect(answers).toEqual(["done", "done", "done", "done"]);
+    }
+  });
+
   test("what a command in another process changes holds from the next request on", async () => {
     using file = temporaryLedger();
     await using service = await open(file.path);

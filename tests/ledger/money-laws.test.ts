@@ -140,7 +140,7 @@ test("any interleaving gives the answers and the rows of the model", () => {
         for (const store of world.stores) store[Symbol.dispose]();
       }
     }),
-    { numRuns: 80 },
+    { numRuns: 60 },
   );
 }, 60_000);
 

@@ -37,7 +37,9 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
 
   return {
     take(keyId, ticketId, nowMs) {
-      // Tickets from more than a window ahead were taken before the clock was set back: they would block for as long.
+      // A write comes first: it waits for other processes. A write after a read would fail at once instead, because
+      // what was read may be outdated. Tickets from more than a window ahead were taken before the clock was set back:
+      // they would block for as long.
       forget.run(keyId, nowMs - windowMs, nowMs + windowMs);
       const row = getRow(look, keyId);
       const held = row === null ? 0 : numberOf(row, "held");

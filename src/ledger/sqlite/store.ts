@@ -67,22 +67,10 @@ type Transaction = (
 function openTransaction(database: DatabaseSync): Transaction {
   const begin = database.prepare("begin");
   const beginImmediate = database.prepare("begin immediate");
-  // Deletes nothing, and so takes the tickets' write lock before anything of that file has been read: taken later,
-  // it could find the snapshot outdated by another process and fail at once instead of waiting.
-  const lockTickets = database.prepare("delete from rate.ticket where key_id = ''");
   const commit = database.prepare("commit");
   const savepoint = database.prepare("savepoint call");
   const release = database.prepare("release call");
   const undo = database.prepare("rollback to call");
-
-  function start(light: boolean): void {
-    if (!light) {
-      beginImmediate.run();
-      return;
-    }
-    begin.run();
-    lockTickets.run();
-  }
 
   function executeOne(call: StoreCall, operations: StoreOperations): StoreAnswer {
     savepoint.run();
@@ -102,7 +90,7 @@ function openTransaction(database: DatabaseSync): Transaction {
 
   return (calls, operations) => {
     try {
-      start(calls.every(isLight));
+      (calls.every(isLight) ? begin : beginImmediate).run();
       const answers = calls.map((call) => executeOne(call, operations));
       commit.run();
       return answers;
