@@ -33,7 +33,8 @@ export class Connections {
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: { timeout: this.#connectMs },
-      keepAliveTimeout: 10_000,
+      // Engines close idle connections after 5 s; to be first spares a retry.
+      keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 60_000,
     });
     const connection: Connection = { client, requestsOfSocket: 0 };

@@ -133,11 +133,10 @@ export class UpstreamGeneration implements RunningGeneration {
         this.#begin(status, headers);
         if (this.#paused) controller.pause();
       },
-      onResponseData: (controller, chunk) => {
+      onResponseData: (_controller, chunk) => {
         if (this.#ended) return;
         if (this.#reads.length === 0) queueMicrotask(() => this.#read());
         this.#reads.push(chunk);
-        if (this.#paused) controller.pause();
       },
       onResponseEnd: () => {
         this.#bodyOver = true;

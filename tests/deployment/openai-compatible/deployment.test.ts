@@ -463,6 +463,16 @@ describe("the one retry", () => {
     expect(engine.requests[0]?.body).toContain(text);
   });
 
+  test("is made once there too", async () => {
+    await using engine = await startScriptedDeployment();
+    await using deployment = await openReadyDeployment(engine.url);
+    engine.answerAlways({ type: "reset-before-body" });
+    const before = engine.connectionsAccepted;
+    const text = "x".repeat(16 * 1024 * 1024);
+    expect(codeOf(await run(deployment, undefined, text).ended)).toBe("deployment_failed");
+    expect(engine.connectionsAccepted - before).toBe(2);
+  });
+
   test("leaves a cancelled generation alone", async () => {
     await using engine = await startScriptedDeployment();
     await using deployment = await withUsedConnection(engine);
@@ -510,6 +520,31 @@ describe("back-pressure", () => {
     expect(numbers.every((each, index) => each === String(index))).toBe(true);
   });
 
+  test("before the answer begins keeps the answer away until it is over", async () => {
+    await using engine = await startScriptedDeployment();
+    await using deployment = await openReadyDeployment(engine.url);
+    const recording = run(deployment);
+    recording.generation.pause();
+    while (recording.acceptedCalls === 0) await delay(2);
+    await delay(30);
+    expect(recording.batches).toHaveLength(0);
+    recording.generation.resume();
+    expect(codeOf(await recording.ended)).toBe("finished");
+  });
+
+  test("is no silence, also when it begins with the first events", async () => {
+    await using engine = await startScriptedDeployment();
+    await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 });
+    const gate = openGate();
+    engine.answerNext(delta({ content: "a" }), gate.step, finish("stop"));
+    const recording = run(deployment, (_batch, generation) => generation.pause());
+    await recording.begun;
+    await delay(150);
+    gate.open();
+    recording.generation.resume();
+    expect(codeOf(await recording.ended)).toBe("finished");
+  });
+
   test("is no silence", async () => {
     await using engine = await startScriptedDeployment();
     await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 });
@@ -547,7 +582,14 @@ describe("a time limit", () => {
     });
     engine.answerNext(delta({ content: "a" }), { type: "hang" });
     const recording = run(deployment);
-    expect(codeOf(await recording.ended)).toBe("deployment_timeout");
+    const beganAtMs = performance.now();
+    expect(await recording.ended).toMatchObject({
+      failure: {
+        code: "deployment_timeout",
+        message: "The deployment stopped in the middle of its answer. Try again.",
+      },
+    });
+    expect(performance.now() - beganAtMs).toBeLessThan(2_000);
     expect(recording.text).toBe("a");
     expect((await (await engine.request(0)).ended).byPeer).toBe(true);
   });

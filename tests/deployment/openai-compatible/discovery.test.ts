@@ -1,3 +1,7 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { OpenaiCompatibleSettings } from "../../../src/deployment/openai-compatible/deployment.ts";
@@ -207,7 +211,23 @@ describe("a check", () => {
     expect(deployment.describe().ready).toBe(true);
   });
 
-  test("ends with its signal", async () => {
+  test("ends with its signal, and a deployment with its disposal, also where nothing answers", async () => {
+    const silent = createServer(() => undefined);
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const beganAtMs = performance.now();
+    {
+      // A TLS handshake that is never answered.
+      await using deployment = openDeployment(`https://127.0.0.1:${port}`, { connectMs: 9_000 });
+      const checked = deployment.check(AbortSignal.timeout(50));
+      await expect(checked).rejects.toMatchObject({ code: "overloaded" });
+    }
+    expect(performance.now() - beganAtMs).toBeLessThan(1_000);
+    silent.close();
+  });
+
+  test("ends with a signal that was aborted before", async () => {
     await using engine = await startScriptedDeployment();
     await using deployment = openDeployment(engine.url);
     await deployment.whenReady(never);

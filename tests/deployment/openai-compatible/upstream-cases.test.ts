@@ -50,3 +50,12 @@ test("running usage comes with the events of its read, the last usage with the e
   const { running } = readAnswer(frames.map((frame) => Buffer.from(frame)));
   expect(running.map((usage) => usage?.outputTokens)).toEqual([1, 5, 6, 7]);
 });
+
+test("a call that waits is passed on in the read in which the one before it becomes whole", () => {
+  const { bytes } = load("generic/interleaved-calls");
+  const frames = bytes.toString("utf8").split(/(?<=\n\n)/u);
+  const whole = frames.findIndex((frame) => frame.includes(String.raw`"arguments":"\"}"`));
+  const { events } = readAnswer(frames.slice(0, whole + 1).map((frame) => Buffer.from(frame)));
+  const starts = events.filter((event) => event.type === "tool-call-start");
+  expect(starts.map((event) => event.id)).toEqual(["c0", "c1", "c2"]);
+});
