@@ -112,7 +112,7 @@ export function agentRecipes({ key, url }: Access, contextTokens: number): reado
     {
       title: "Claude Code",
       language: "sh",
-      text: `ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=${key} ANTHROPIC_MODEL=service-llm claude`,
+      text: `ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=${key} ANTHROPIC_MODEL=service-llm CLAUDE_CODE_MAX_CONTEXT_TOKENS=${String(contextTokens)} claude`,
     },
     {
       title: "Codex",
