@@ -1,48 +1,54 @@
 import type { JsonRecord } from "../cases/files.ts";
 
-/** What a client sent, as the fake server saw it. */
-export interface SeenRequest {
-  readonly path: string;
-  readonly body: JsonRecord;
-}
-
-/** A `fetch` that answers every request with one stream or one body, without a network. */
+/** A `fetch` that answers without a network. */
 export interface FakeServer {
   readonly fetch: typeof globalThis.fetch;
-  readonly seen: readonly SeenRequest[];
 }
 
-/** Answers with the frames of a stream, cut into pieces of so many bytes. */
+/** What a fake server answers: frames of a stream, or a body. */
+export type FakeAnswer =
+  | { readonly frames: string }
+  | { readonly body: unknown; readonly status?: number };
+
+/** Answers every request with one stream, cut into pieces of so many bytes. */
 export function serveStream(frames: string, pieceBytes = 7): FakeServer {
-  const bytes = new TextEncoder().encode(frames);
-  return serve(() => {
-    let position = 0;
-    const body = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        if (position >= bytes.length) return controller.close();
-        controller.enqueue(bytes.slice(position, position + pieceBytes));
-        position += pieceBytes;
-      },
-    });
-    return new Response(body, { headers: { "content-type": "text/event-stream; charset=utf-8" } });
-  });
+  return serve(() => streamResponse(frames, pieceBytes));
 }
 
-/** Answers with one JSON body. */
+/** Answers every request with one JSON body. */
 export function serveBody(body: unknown): FakeServer {
   return serve(() => Response.json(body));
 }
 
-function serve(answer: () => Response): FakeServer {
-  const seen: SeenRequest[] = [];
+/** Answers each request by what it says. */
+export function serveAnswers(answer: (body: JsonRecord) => FakeAnswer): FakeServer {
+  return serve((body) => {
+    const answered = answer(body);
+    return "frames" in answered
+      ? streamResponse(answered.frames, 64)
+      : Response.json(answered.body, { status: answered.status ?? 200 });
+  });
+}
+
+function streamResponse(frames: string, pieceBytes: number): Response {
+  const bytes = new TextEncoder().encode(frames);
+  let position = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (position >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(position, position + pieceBytes));
+      position += pieceBytes;
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream; charset=utf-8" } });
+}
+
+function serve(answer: (body: JsonRecord) => Response): FakeServer {
   return {
-    seen,
     fetch: async (input, init) => {
-      const request = new Request(input, init);
       // Vendors' SDKs send JSON objects; the tests look at single members of them.
-      const body = (await request.json()) as JsonRecord;
-      seen.push({ path: new URL(request.url).pathname, body });
-      return answer();
+      const body = (await new Request(input, init).json()) as JsonRecord;
+      return answer(body);
     },
   };
 }
@@ -58,5 +64,5 @@ export function without(value: unknown, names: readonly string[]): unknown {
   );
 }
 
-/** A generation in which no member is named like one that the comparison leaves out. */
+/** Settings of a vendor's client that has nothing to wait for. */
 export const noRetries = { apiKey: "key", maxRetries: 0 } as const;
