@@ -1,0 +1,62 @@
+import { once } from "node:events";
+import { type IncomingMessage, request as openRequest } from "node:http";
+import { Session } from "node:inspector/promises";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { delta, finish, openGate } from "../doubles/scripted-deployment.ts";
+import { startService } from "../service/start-service.ts";
+
+// Runs as a process of its own and prints, as JSON, the source files of which a function was entered by one streamed
+// request: until the body is asked for, until the deployment answers, and from its answer to the end.
+
+const source = new URL("../../src/", import.meta.url).href;
+const profiler = new Session();
+profiler.connect();
+await profiler.post("Profiler.enable");
+await profiler.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+
+/** Files with a function that was called since the last look; module bodies do not count. */
+async function entered(): Promise<readonly string[]> {
+  const { result } = await profiler.post("Profiler.takePreciseCoverage");
+  const files = new Set<string>();
+  for (const script of result) {
+    if (!script.url.startsWith(source)) continue;
+    const called = script.functions.some(
+      ({ functionName, ranges }) => functionName !== "" && (ranges[0]?.count ?? 0) > 0,
+    );
+    if (called) files.add(`src/${fileURLToPath(script.url).slice(fileURLToPath(source).length)}`);
+  }
+  return [...files].toSorted();
+}
+
+await using service = await startService({ environment: { TRIBUTARY_LOG_LEVEL: "silent" } });
+const gate = openGate();
+service.deployment.answerAlways(gate.step, delta({ content: "Hello" }), finish("stop"));
+const body = JSON.stringify({ messages: [{ role: "user", content: "Hi" }], stream: true });
+const request = openRequest(`${service.url}/v1/chat/completions`, {
+  method: "POST",
+  headers: {
+    authorization: `Bearer ${service.key}`,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+  },
+});
+// Background work of the start is over by then.
+await sleep(300);
+await entered();
+request.flushHeaders();
+await sleep(200);
+const untilBody = await entered();
+request.end(body);
+const index = service.deployment.requests.length;
+await service.deployment.request(index);
+await sleep(50);
+const untilAnswer = await entered();
+gate.open();
+const [response] = (await once(request, "response")) as [IncomingMessage];
+let text = "";
+for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
+if (!text.endsWith("data: [DONE]\n\n")) throw new Error(`the request failed: ${text}`);
+await sleep(100);
+const untilEnd = await entered();
+process.stdout.write(`${JSON.stringify({ untilBody, untilAnswer, untilEnd }, null, 2)}\n`);
