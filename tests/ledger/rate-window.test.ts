@@ -66,6 +66,7 @@ describe("the rate of a key", () => {
     // 600 fixed-minute buckets would let another 600 through here.
     const full = failureOf(() => till.authorize(75_000));
     expect([full.code, full.facts.retryAfterSeconds]).toEqual(["rate_limited", 30]);
+    expect(full.facts.rate).toEqual({ limit: 600, remaining: 0, resetMs: 59_950 });
     expect(refusal(() => till.authorize(104_999))).toBe("rate_limited");
     expect(refusal(() => till.authorize(105_000))).toBe("done");
     expect(refusal(() => till.authorize(105_000))).toBe("rate_limited");

@@ -50,7 +50,7 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
         // Usually the oldest; further on when the operator has lowered the limit.
         const oldest = getRow(blocking, keyId, held - limit);
         const leavesMs = (oldest === null ? nowMs : numberOf(oldest, "at_ms")) + windowMs;
-        throw rateLimited(limit, leavesMs - nowMs);
+        throw rateLimited(state(limit, held, untilEmpty(newest, nowMs)), leavesMs - nowMs);
       }
       insert.run(keyId, nowMs, ticketId);
       return {
@@ -76,11 +76,11 @@ function state(limit: number, held: number, resetMs: number): RateState {
   return { limit, remaining: Math.max(limit - held, 0), resetMs };
 }
 
-function rateLimited(limit: number, waitMs: number): Failure {
+function rateLimited(rate: RateState, waitMs: number): Failure {
   const seconds = Math.min(Math.max(Math.ceil(waitMs / 1_000), 1), limits.retryAfterSecondsMax);
   return new Failure(
     "rate_limited",
-    `This key may send ${String(limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
-    { retryAfterSeconds: seconds },
+    `This key may send ${String(rate.limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
+    { retryAfterSeconds: seconds, rate },
   );
 }
