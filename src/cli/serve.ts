@@ -31,7 +31,7 @@ export const serveCommand: Command = {
 
 async function serve(config: Config, shell: Shell, json: boolean): Promise<Outcome | null> {
   const progress = openProgress(shell.stderr, () => performance.now());
-  const output = openStandardOutput();
+  await using output = openStandardOutput();
   const log = openLog({
     level: config.logLevel,
     format: json ? "json" : config.logFormat,

@@ -4,7 +4,7 @@ import { formatPretty } from "./pretty-line.ts";
 /** Where lines go. */
 export interface LogDestination {
   write(text: string): void;
-  /** What was written has left this process when it returns. */
+  /** Writes what is left at once, for a process that ends now; a write under way may come out after it. */
   flush(): void;
 }
 
@@ -50,19 +50,33 @@ export function openLog(options: LogOptions): Log {
   };
 }
 
-/** Standard output: writes of one tick leave together and nothing waits for a slow reader. */
-export function openStandardOutput(): LogDestination {
+/** Standard output: nothing waits for a slow reader. Disposing it waits until everything is written, in order. */
+export function openStandardOutput(): LogDestination & AsyncDisposable {
   const output = pino.destination({ dest: 1, sync: false });
-  // Nobody reads any more, as with `| head`; the service goes on.
-  output.on("error", () => {});
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  output.once("close", end);
+  let open = true;
+  output.on("error", () => {
+    // Nobody reads any more, as with `| head`; the service goes on.
+    open = false;
+    output.destroy();
+    end();
+  });
   return {
-    write: (text) => void output.write(text),
-    flush: () => {
+    write(text) {
+      if (open) output.write(text);
+    },
+    flush() {
       try {
         output.flushSync();
       } catch {
         // Not open yet, or the reader has gone: nothing is left to do at the end of a process.
       }
+    },
+    async [Symbol.asyncDispose]() {
+      if (open) output.end();
+      open = false;
+      await ended;
     },
   };
 }

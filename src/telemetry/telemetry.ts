@@ -23,7 +23,7 @@ export interface TelemetryOptions {
 /** Paths that machines ask for all day long. */
 const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics", "/", "/api/hello"]);
 
-/** Opens the telemetry of a process; disposing it stops its measuring and flushes the log. */
+/** Opens the telemetry of a process; disposing it stops its measuring. */
 export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTelemetry {
   const registry = new MetricRegistry();
   const metrics = addMetrics(registry);
@@ -80,10 +80,7 @@ export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTeleme
         { labels: [], value: read() },
       ]);
     },
-    [Symbol.dispose]() {
-      stopMeasuring();
-      log.flush();
-    },
+    [Symbol.dispose]: stopMeasuring,
   };
 }
 

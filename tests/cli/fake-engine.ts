@@ -70,7 +70,9 @@ async function answer(
   answering.bodies.push(body);
   if (answering.status !== undefined) {
     response.writeHead(answering.status, { "content-type": "application/json" });
-    response.end(JSON.stringify({ error: { message: "no", type: "engine_error" } }));
+    response.end(
+      JSON.stringify({ error: { message: answering.words ?? "no", type: "engine_error" } }),
+    );
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
