@@ -94,6 +94,7 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
       now: Date.now,
       newId,
       onRefused: (facts) => telemetry.deploymentRefused(facts),
+      onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
     });
   // Loaded only when it is wanted: a service in front of an HTTP deployment starts without it.
   const { openEmbeddedDeployment } = await import("./deployment/embedded/deployment.ts");
