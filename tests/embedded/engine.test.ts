@@ -27,7 +27,7 @@ describe("the embedded engine", () => {
     });
   });
 
-  it.each([1, 2, 31, 32, 33])("writes exactly the allowance of %i tokens", async (most) => {
+  it.each([1, 2, 63, 64, 65])("writes exactly the allowance of %i tokens", async (most) => {
     const { reason, text, usage } = await answer(engine.deployment, { outputTokensMax: most });
     expect(text).toHaveLength(most);
     expect(usage.outputTokens).toBe(most);

@@ -165,7 +165,7 @@ describe("before the model is there", () => {
       stallAfterBytes: 30 * 2 ** 20,
     });
     const lines: LifecycleLine[] = [];
-    await using deployment = open({ packageIndexUrl: index.url }, lines);
+    await using deployment = open({ environment: { PIP_INDEX_URL: index.url } }, lines);
     await until(() => lines.length > 0);
     expect(lines[0]).toMatchObject({
       event: "weights downloading",
@@ -186,7 +186,7 @@ describe("before the model is there", () => {
     const index = await openFakeIndex({});
     await index[Symbol.asyncDispose]();
     const lines: LifecycleLine[] = [];
-    await using deployment = open({ packageIndexUrl: index.url }, lines);
+    await using deployment = open({ environment: { PIP_INDEX_URL: index.url } }, lines);
     await until(() => lines.length > 0);
     expect(lines[0]?.event).toBe("weights missing");
     expect(String(lines[0]?.fields["reason"])).toContain("TRIBUTARY_MODEL");

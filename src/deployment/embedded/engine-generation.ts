@@ -16,7 +16,7 @@ import type { EngineNews, SamplingDefaults } from "./engine-messages.ts";
  * Tokens of a prompt between two looks at cancellation: the library itself looks only before and after an evaluation.
  * Slices end at multiples of this in the prompt, so that a reused prefix was evaluated in the very same slices.
  */
-export const sliceTokens = 32;
+export const sliceTokens = 64;
 
 /** The evaluation priority of a generation whose evaluations share no batch. */
 export const alonePriority = 5;
