@@ -4,6 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
+// Shorter than a test may take: a test that is stopped from outside would leave its process behind.
+const waitMs = 6_000;
+const lifeMs = 25_000;
+
 /** The program as a process of its own. */
 export interface Program extends AsyncDisposable {
   stdout(): string;
@@ -24,6 +28,8 @@ export function startProgram(
     cwd: folder,
     env: { PATH: process.env["PATH"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],
+    timeout: lifeMs,
+    killSignal: "SIGKILL",
   });
   const written = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (written.stdout += String(chunk)));
@@ -34,12 +40,14 @@ export function startProgram(
     stderr: () => written.stderr,
     signal: (name) => void child.kill(name),
     async waitFor(pattern) {
+      const until = performance.now() + waitMs;
       for (;;) {
         const found = pattern.exec(written.stdout);
         if (found !== null) return found;
-        if (child.exitCode !== null || child.signalCode !== null)
+        const ended = child.exitCode !== null || child.signalCode !== null;
+        if (ended || performance.now() > until)
           throw new Error(
-            `it ended before ${String(pattern)}:\n${written.stdout}${written.stderr}`,
+            `${ended ? "it ended" : "nothing came"} before ${String(pattern)}:\n${written.stdout}${written.stderr}`,
           );
         await sleep(10);
       }
