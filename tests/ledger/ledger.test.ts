@@ -257,6 +257,21 @@ describe("when the store cannot", () => {
     held.release();
   });
 
+  test("calls that wait for the same lock do not wait one after another", async () => {
+    using file = temporaryLedger();
+    await using ledger = await open(file.path, { busyMs: 200 });
+    const key = await newKey(ledger);
+    using held = lock(`${file.path}-rate`);
+    const startedAtMs = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 25 }, () => refusal(ledger.authorize(key, true))),
+    );
+    expect(new Set(answers)).toEqual(new Set(["overloaded"]));
+    expect(performance.now() - startedAtMs).toBeLessThan(2_500);
+    held.release();
+    expect(await refusal(ledger.authorize(key, true))).toBe("done");
+  });
+
   test("a settlement is tried until it is committed", async () => {
     using file = temporaryLedger();
     const retries: string[] = [];

@@ -5,6 +5,7 @@ import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openDatabase, type DatabaseSettings } from "./database.ts";
+import { faultKind } from "./fault.ts";
 import type { StoreAnswer, StoreCall, StoreOperations } from "./operations.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
@@ -79,8 +80,9 @@ function openTransaction(database: DatabaseSync): Transaction {
       release.run();
       return { ok: true, value };
     } catch (error) {
-      // Some faults, such as a full disk, end the whole transaction: then nothing of the group happened.
-      if (!database.isTransaction) throw error;
+      // Some faults, such as a full disk, end the whole transaction: then nothing of the group happened. And when one
+      // call has waited for another process in vain, the others must not wait as long again, one after another.
+      if (!database.isTransaction || faultKind(error) === "busy") throw error;
       // A refusal is an answer, decided before anything but the rate window was written: that stands.
       if (!(error instanceof Failure)) undo.run();
       release.run();
