@@ -84,6 +84,30 @@ describe("serve", () => {
     expect(second.stdout()).not.toContain("first_key");
   });
 
+  it.each(["info", "debug"])("writes what a deployment said at debug alone: %s", async (level) => {
+    await using engine = await openFakeEngine({ status: 400, words: "you said MARKERprompt" });
+    await using program = serve(engine.url, {
+      TRIBUTARY_LOG_LEVEL: level,
+      TRIBUTARY_DEPLOYMENT_API_KEY: "sk-SECRET",
+    });
+    const { key, url } = await addressAndKey(program);
+    expect((await ask(url, key, "MARKERprompt")).status).toBe(400);
+    const broken = await fetch(`${url}/v1/messages?MARKER=1`, {
+      method: "POST",
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      body: '{"messages": MARKERprompt}',
+    });
+    expect(broken.status).toBe(400);
+    await fetch(`${url}/v1/models/MARKERmodel`);
+    await program.waitFor(/"route":"\/v1\/models\/:id"/);
+    program.signal("SIGTERM");
+    await program.exited;
+    const said = program.stdout() + program.stderr();
+    expect(said).toContain('"event":"deployment refused"');
+    expect(said.includes("MARKER")).toBe(level === "debug");
+    expect(said).not.toContain("SECRET");
+  });
+
   it(
     "prints lines to paste at the first start, and each of them answers",
     { timeout: 30_000 },
