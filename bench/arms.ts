@@ -141,12 +141,22 @@ function start(
   const [command, rest] = canPin
     ? ["taskset", ["-c", options.core, program, ...values]]
     : [program, [...values]];
-  return spawn(command, rest, {
+  const child = spawn(command, rest, {
     cwd: options.folder,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...options.environment },
     stdio: ["pipe", "pipe", "inherit"],
   });
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  return child;
 }
+
+// Also when the benchmark is broken off: what was started is ended.
+const children = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of children) child.kill();
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return;
