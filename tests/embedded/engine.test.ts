@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sliceTokens } from "../../src/deployment/embedded/engine-generation.ts";
 import { answer, ask, counts, openTinyEngine, until, type TinyEngine } from "./ask.ts";
 
-const contextTokens = 4_096;
+const contextTokens = 16_384;
 
 describe("the embedded engine", () => {
   let engine: TinyEngine;
@@ -247,14 +247,14 @@ describe("the embedded engine", () => {
 
     it("evaluates one slice more at most, during the prompt", async () => {
       const before = await counts(engine.deployment);
-      const recording = ask(engine.deployment, { user: "k".repeat(4_000), options: { seed: 5 } });
+      const recording = ask(engine.deployment, { user: "k".repeat(16_000), options: { seed: 5 } });
       await until(async () => (await counts(engine.deployment)).slices > before.slices + 2);
       recording.generation.cancel();
       const atCancel = await counts(engine.deployment);
       expect(await recording.ended).toEqual({ type: "cancelled" });
       await until(async () => (await counts(engine.deployment)).running === 0);
       const after = await counts(engine.deployment);
-      expect(after.slices - before.slices).toBeLessThan(4_000 / sliceTokens - 1);
+      expect(after.slices - before.slices).toBeLessThan(16_000 / sliceTokens - 1);
       expect(after.slices - atCancel.slices).toBeLessThanOrEqual(1);
       expect(after.steps).toBe(before.steps);
       // What was processed is told before the end, so that it can be charged.
