@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { formats } from "../service/start-service.ts";
+import type { TestService } from "../service/start-service.ts";
+import type { Step } from "../doubles/scripted-deployment.ts";
+
+/** Where a vendor's client connects, and as whom. */
+export interface Connection {
+  /** The service's address without `/v1`, or something wrong of that kind. */
+  readonly url: string;
+  readonly key: string;
+  readonly maxRetries: number;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+/** What an application asks. */
+export interface Question {
+  readonly prompt: string;
+  /** Offers the tool `weather`. */
+  readonly tools?: boolean;
+  readonly signal?: AbortSignal;
+  /** Hears every piece of text as it arrives, of a stream. */
+  readonly onText?: (text: string) => void;
+}
+
+/** What an application sees of an answer. */
+export interface SeenAnswer {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly calls: readonly SeenCall[];
+  readonly finish: string | null | undefined;
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  /** The vendor's own object, without ids and times; what the stream gives equals what the body gives. */
+  readonly vendor: unknown;
+}
+
+/** A call as an application gets it, the arguments parsed. */
+export interface SeenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** What an application sees of an error. */
+export interface SeenError {
+  readonly status: number | undefined;
+  readonly name: string;
+  readonly message: string;
+  readonly retryAfter: string | null | undefined;
+  readonly requestId: string | null | undefined;
+}
+
+/** A vendor's client, spoken to in its own way. */
+export interface ConnectedClient {
+  whole(question: Question): Promise<SeenAnswer>;
+  /** Throws whatever the client throws or reports in mid-stream. */
+  streamed(question: Question): Promise<SeenAnswer>;
+  /** Asks for something that is not offered. */
+  askForTheImpossible(): Promise<unknown>;
+  /** Each runs `weather` until there is a text, in another way that the vendor offers, and resolves with the text. */
+  readonly loops: Readonly<Record<string, (prompt: string) => Promise<string | null>>>;
+}
+
+/** The statuses of which a client's class of error is known. */
+export type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 413 | 429 | 502 | 503;
+
+/** One vendor's client and what is particular about it. */
+export interface ClientKind {
+  readonly name: string;
+  readonly format: (typeof formats)[number]["name"];
+  readonly errorNames: Readonly<Record<ErrorStatus, string>>;
+  /** The field at fault in `askForTheImpossible`, as the message or `param` names it. */
+  readonly impossibleField: string;
+  /** Whether a thought comes back to the deployment in the next request of each loop. */
+  readonly loopsReturnReasoning: Readonly<Record<string, boolean>>;
+  /** How the client says that an answer stopped at its end, at the limit, for calls. */
+  readonly finishes: { readonly stop: string; readonly length: string; readonly calls: string };
+  /** Whether a thought reaches the application at all. */
+  readonly showsReasoning: boolean;
+  connect(connection: Connection): ConnectedClient;
+  describeError(error: unknown): SeenError;
+}
+
+/** A `fetch` over the network that remembers what passed. */
+export interface RecordingFetch {
+  readonly fetch: typeof globalThis.fetch;
+  readonly statuses: readonly number[];
+  /** Paths with their queries. */
+  readonly paths: readonly string[];
+  /** Bodies of the requests, as the client wrote them. */
+  readonly requests: readonly string[];
+  /** Bodies of the answers so far, as text. */
+  readonly answers: readonly string[];
+}
+
+/** Records what a client sends and gets; `rewrite` stands between the two and changes what is sent. */
+export function openRecordingFetch(rewrite?: (body: string) => string): RecordingFetch {
+  const statuses: number[] = [];
+  const paths: string[] = [];
+  const requests: string[] = [];
+  const answers: string[] = [];
+  return {
+    statuses,
+    paths,
+    requests,
+    answers,
+    async fetch(input, init) {
+      const request = new Request(input, init);
+      const body = typeof init?.body === "string" ? init.body : null;
+      requests.push(body ?? "");
+      paths.push(new URL(request.url).pathname + new URL(request.url).search);
+      const response = await globalThis.fetch(
+        request.url,
+        rewrite === undefined || body === null
+          ? init
+          : { ...init, headers: withoutLength(request.headers), body: rewrite(body) },
+      );
+      statuses.push(response.status);
+      const index = answers.push("") - 1;
+      if (response.body === null) return response;
+      const decoder = new TextDecoder();
+      const recorder = new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          answers[index] += decoder.decode(bytes, { stream: true });
+          controller.enqueue(bytes);
+        },
+      });
+      const { status, statusText, headers } = response;
+      return new Response(response.body.pipeThrough(recorder), { status, statusText, headers });
+    },
+  };
+}
+
+function withoutLength(headers: Headers): Headers {
+  const copy = new Headers(headers);
+  copy.delete("content-length");
+  return copy;
+}
+
+/** A client of the service as its first account, without retries, unless something else is said. */
+export function connectTo(
+  kind: ClientKind,
+  service: TestService,
+  different: Partial<Connection> = {},
+): ConnectedClient {
+  return kind.connect({
+    url: service.url,
+    key: service.key,
+    maxRetries: 0,
+    fetch: globalThis.fetch,
+    ...different,
+  });
+}
+
+/** What a promise rejects with; throws when it does not. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+/** A step that says nothing for some milliseconds, which begin when the deployment gets there. */
+export function silence(ms: number): Step {
+  return {
+    type: "wait",
+    get until() {
+      return sleep(ms);
+    },
+  };
+}
+
+/** The tool that tests offer: what it is called with is JSON with a city. */
+export const weather = {
+  name: "weather",
+  description: "Tells the weather of a city",
+  schema: {
+    type: "object" as const,
+    properties: { city: { type: "string" as const } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+  run: (input: { readonly city: string }): string => `${input.city}: sun, 21 degrees`,
+};
+
+/** The arguments of a call of that tool. */
+export function parseCity(text: string): { readonly city: string } {
+  const parsed: unknown = JSON.parse(text);
+  if (typeof parsed === "object" && parsed !== null && "city" in parsed) {
+    if (typeof parsed.city === "string") return { city: parsed.city };
+  }
+  throw new Error(`no city in ${text}`);
+}
