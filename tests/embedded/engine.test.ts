@@ -8,7 +8,7 @@ describe("the embedded engine", () => {
   let engine: TinyEngine;
 
   beforeAll(async () => {
-    engine = await openTinyEngine({}, { contextTokens });
+    engine = await openTinyEngine({ contextTokens }, { contextTokens });
   }, 30_000);
 
   afterAll(() => engine[Symbol.asyncDispose]());
