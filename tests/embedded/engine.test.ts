@@ -257,10 +257,22 @@ describe("the embedded engine", () => {
       expect(after.slices - before.slices).toBeLessThan(16_000 / sliceTokens - 1);
       expect(after.slices - atCancel.slices).toBeLessThanOrEqual(1);
       expect(after.steps).toBe(before.steps);
-      // What was processed is told before the end, so that it can be charged.
-      const told = recording.usages.at(-1);
-      expect(told?.inputTokens).toBeGreaterThan(0);
-      expect(told?.outputTokens).toBe(0);
+      expect(recording.batches).toEqual([]);
+    });
+
+    it("tells of tokens whose text was held back", async () => {
+      const recording = ask(engine.deployment, {
+        outputTokensMax: 3_000,
+        options: { stopSequences: ["1234567890".repeat(250)] },
+      });
+      await recording.begun;
+      const before = await counts(engine.deployment);
+      await until(async () => (await counts(engine.deployment)).steps > before.steps + 20);
+      recording.generation.cancel();
+      expect(await recording.ended).toEqual({ type: "cancelled" });
+      expect(recording.text).toBe("0");
+      expect(recording.usages.at(-1)?.outputTokens).toBeGreaterThan(20);
+      await until(async () => (await counts(engine.deployment)).running === 0);
     });
 
     it("takes one step more at most, in the middle of the text", async () => {

@@ -112,7 +112,8 @@ function openSwitches(row: Row, { end, send }: SwitchParts): RunningGeneration {
       send({ type: "cancel", id: row.id });
       // Not from inside the call, and without waiting for a child that may be busy or gone.
       queueMicrotask(() => {
-        if (!row.told) row.sink.events([], row.usage);
+        // Tokens whose text was still held back were made as well.
+        if (row.textOpen && !row.told) row.sink.events([], row.usage);
         row.told = true;
         end(row, { type: "cancelled" });
       });
