@@ -59,6 +59,7 @@ const sharedFiles = ["limits.ts", "failure.ts", "worker-url.ts"];
 const packageHomes: Readonly<Record<string, string>> = {
   "node-llama-cpp": "deployment/embedded/",
   undici: "deployment/",
+  pg: "ledger/postgres/",
   pino: "telemetry/",
   "gpt-tokenizer": "http/",
 };

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { AccountId, Caller, KeyId, RequestId } from "../../src/ledger/ledger.ts";
-import type { StoreAnswer, StoreCall } from "../../src/ledger/sqlite/operations.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 import { openStore, type SqliteStore, type StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
 import { auditProblems, codeOf, defaultSettings, secretHash, temporaryLedger } from "./support.ts";

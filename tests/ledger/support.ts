@@ -10,7 +10,7 @@ import type {
   ArgumentOf,
   OperationName,
   StoreCall,
-} from "../../src/ledger/sqlite/operations.ts";
+} from "../../src/ledger/operations.ts";
 import type { SqliteStore, StoreSettings } from "../../src/ledger/sqlite/store.ts";
 
 /** Prices of the contract: 1,000 nanos an input token, 4,000 an output token. */

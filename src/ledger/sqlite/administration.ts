@@ -9,8 +9,8 @@ import {
   ensureNote,
   ensurePossible,
   unknownAccount,
-} from "./operator-input.ts";
-import type { NewAccount, StoreOperations } from "./operations.ts";
+} from "../operator-input.ts";
+import type { NewAccount, StoreOperations } from "../operations.ts";
 import { bigOf, bytesOf, getRow, idOf, numberOf, textOf, type Row } from "./row.ts";
 
 type Administration = KeyAdministration &

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import { decideAllowance, type AllowanceDecision } from "../../admission/output-allowance.ts";
-import { formatCredit, type Prices } from "../../admission/price.ts";
-import { Failure } from "../../failure.ts";
+import { decideAllowance } from "../../admission/output-allowance.ts";
+import type { Prices } from "../../admission/price.ts";
 import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
-import type { AccountState, Accounts } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import type { KeyGate } from "./authorize.ts";
-import type { StoreOperations } from "./operations.ts";
+import type { StoreOperations } from "../operations.ts";
+import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, getRow, numberOf, textOf, type Row } from "./row.ts";
 
@@ -21,9 +21,6 @@ interface AdmitParts {
   readonly keyGate: KeyGate;
   readonly rateWindow: RateWindow;
 }
-
-// Generations last seconds to minutes, and clients give up after two or three tries.
-const concurrencyRetrySeconds = 2;
 
 /** Key, account, concurrency, allowance and reservation in the caller's one transaction. */
 export function openAdmit(
@@ -60,7 +57,7 @@ export function openAdmit(
       },
       rules.prices,
     );
-    if (!decision.granted) throw insufficientCredit(decision, account, order);
+    if (!decision.granted) throw insufficientCredit({ ...account, ...decision, ...order });
     const { allowance, reservedNanos } = decision;
     insert.run(
       requestId,
@@ -96,12 +93,7 @@ export function openAdmit(
 function earlierAdmission(row: Row, order: AdmitOrder): Admission {
   if (textOf(row, "account_id") !== order.caller.accountId)
     throw new Error(`ledger: request ${order.requestId} belongs to another account`);
-  if (textOf(row, "state") !== "open")
-    throw new Failure(
-      "overloaded",
-      "The reservation of this request has ended before it could run. Try again.",
-      { retryAfterSeconds: 1 },
-    );
+  if (textOf(row, "state") !== "open") throw endedReservation();
   return {
     allowance: numberOf(row, "allowance"),
     reservedNanos: bigOf(row, "reserved_nanos"),
@@ -115,42 +107,4 @@ function earlierAdmission(row: Row, order: AdmitOrder): Admission {
 /** A request answered 429 does not count; a refusal is committed like any answer, so the ticket returns with it. */
 function giveTicketBack(caller: Caller, rateWindow: RateWindow): void {
   if (caller.ticket !== null) rateWindow.giveBack(caller.keyId, caller.ticket);
-}
-
-function tooManyConcurrent(limit: number): Failure {
-  return new Failure(
-    "too_many_concurrent",
-    `This account runs ${String(limit)} requests already, which is as many as it may at once. Wait until one has ended.`,
-    { retryAfterSeconds: concurrencyRetrySeconds },
-  );
-}
-
-function insufficientCredit(
-  decision: Extract<AllowanceDecision, { readonly granted: false }>,
-  account: AccountState,
-  order: AdmitOrder,
-): Failure {
-  const shortage = {
-    balance: formatCredit(account.balanceNanos),
-    held: formatCredit(account.heldNanos),
-    needed: formatCredit(decision.neededNanos),
-    affordableOutputTokens: decision.affordable,
-    waitingHelps: decision.neededNanos <= account.balanceNanos,
-  };
-  const asked =
-    order.outputTokensRequested === null
-      ? "at least one output token"
-      : "the output allowance it asks for";
-  const remedy = shortage.waitingHelps
-    ? "Wait until running requests have ended and given back what they hold"
-    : "Add credit";
-  const reduce =
-    decision.affordable > 0
-      ? `, reduce the output allowance to at most ${String(decision.affordable)} tokens, or shorten the conversation.`
-      : ", or shorten the conversation.";
-  return new Failure(
-    "insufficient_credit",
-    `This request needs ${shortage.needed} credits reserved for its input (counted as at most ${String(order.inputBound)} tokens) and ${asked}. The balance is ${shortage.balance}, of which running requests hold ${shortage.held}. ${remedy}${reduce}`,
-    { shortage },
-  );
 }

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import { Failure } from "../../failure.ts";
 import type { AccountId, KeyId } from "../ledger.ts";
-import type { AuthorizeOrder, StoreOperations } from "./operations.ts";
+import type { AuthorizeOrder, StoreOperations } from "../operations.ts";
+import { disabledAccount, revokedKey, unknownKey } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bytesOf, getRow, textOf, type Row } from "./row.ts";
 
@@ -48,22 +48,6 @@ function ensureUsable(row: Row | null, order: AuthorizeOrder): void {
 }
 
 function ensureNotRevoked(row: Row): void {
-  if (row["revoked_at_ms"] !== null)
-    throw new Failure(
-      "authentication",
-      "This API key has been revoked. Ask the operator of this service for another one.",
-    );
-  if (textOf(row, "status") !== "active")
-    throw new Failure(
-      "account_disabled",
-      "The account of this API key is disabled. Ask the operator of this service to enable it.",
-    );
-}
-
-/** What a missing, malformed, unknown or wrong key gets: one text, so that it tells nothing about which it was. */
-export function unknownKey(): Failure {
-  return new Failure(
-    "authentication",
-    "The API key is missing or not valid. Send it whole, as it was printed when it was made (trib_...), as `Authorization: Bearer KEY` or `x-api-key: KEY`.",
-  );
+  if (row["revoked_at_ms"] !== null) throw revokedKey();
+  if (textOf(row, "status") !== "active") throw disabledAccount();
 }

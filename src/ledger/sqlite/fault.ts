@@ -1,5 +1,4 @@
-/** Whether the same step may succeed later, with nothing changed in the program or in the data. */
-export type FaultKind = "busy" | "unavailable" | "bug";
+import type { FaultKind } from "../store-fault.ts";
 
 // Primary result codes of SQLite (https://www.sqlite.org/rescode.html).
 const busy = new Set([5 /* BUSY */, 6 /* LOCKED */]);

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyRecord } from "../ledger.ts";
 import { OperatorError } from "../operator-error.ts";
-import { ensureName, unknownAccount } from "./operator-input.ts";
-import type { StoreOperations } from "./operations.ts";
+import { ensureName, unknownAccount } from "../operator-input.ts";
+import type { StoreOperations } from "../operations.ts";
 import { getRow, idOf, numberOf, numberOrNullOf, textOf, type Row } from "./row.ts";
 
 /** The half of the administration that is about keys. */

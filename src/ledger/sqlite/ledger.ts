@@ -1,222 +1,23 @@
-import { randomBytes } from "node:crypto";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { newApiKey, newLedgerId, parseApiKey } from "../api-key.ts";
-import type { Ledger, LedgerAdministration, Settled, Settlement } from "../ledger.ts";
-import { OperatorError } from "../operator-error.ts";
-import { unknownKey } from "./authorize.ts";
-import { StoreFault } from "./messages.ts";
-import type { AnswerOf, ArgumentOf, NewKey, OperationName } from "./operations.ts";
+import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
 import type { StoreSettings } from "./store.ts";
-import { connectStore, type StoreClient } from "./worker-client.ts";
+import { connectStore } from "./worker-client.ts";
 
 /** Where the ledger is and what it decides by. */
 export type SqliteLedgerSettings = StoreSettings;
 
 /** What the ledger works with. */
-export interface SqliteLedgerParts {
+export interface SqliteLedgerParts extends StoreLedgerParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly telemetry?: {
-    ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
-  };
 }
 
 /** Both halves of the ledger on one SQLite file. */
-export type SqliteLedger = Ledger & LedgerAdministration;
-
-const retryFirstMs = 50;
-const retryLongestMs = 2_000;
+export type SqliteLedger = StoreLedger;
 
 /** Opens the ledger: its thread, its file, its schema. Rejects with an OperatorError when the file cannot be used. */
 export async function openSqliteLedger(
   settings: SqliteLedgerSettings,
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
-  const client = await connectStore(settings, parts.now);
-  const closing = new AbortController();
-  const settlements = new Set<Promise<unknown>>();
-  return {
-    ...hotHalf(client, {
-      settle(settlement) {
-        const settling = settle(settlement, { client, parts, closed: closing.signal });
-        settlements.add(settling);
-        const forget = (): void => void settlements.delete(settling);
-        settling.then(forget, forget);
-        return settling;
-      },
-    }),
-    ...administration(client),
-    async [Symbol.asyncDispose]() {
-      // Settlements that wait for another try make their last one now.
-      closing.abort();
-      await Promise.allSettled(settlements);
-      await client[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function hotHalf(
-  client: StoreClient,
-  settling: Pick<Ledger, "settle">,
-): Omit<Ledger, typeof Symbol.asyncDispose> {
-  const run = callerFacing(client);
-  const ticketPrefix = randomBytes(6).toString("base64url");
-  let tickets = 0;
-  return {
-    authorize(presented, countsForRate) {
-      const key = parseApiKey(presented);
-      if (key === null) return Promise.reject(unknownKey());
-      tickets += 1;
-      const ticketId = countsForRate ? `${ticketPrefix}${tickets.toString(36)}` : null;
-      return run("authorize", { ...key, ticketId });
-    },
-    admit: (order) => run("admit", order),
-    renew: async (requestIds) => new Set(await run("renew", requestIds)),
-    ...settling,
-    async expire() {
-      let total = 0;
-      for (;;) {
-        const count = await run("expire", null);
-        total += count;
-        if (count < limits.ledgerGroupMax) return total;
-      }
-    },
-    async check() {
-      await run("check", null);
-    },
-  };
-}
-
-type Run = <Name extends OperationName>(
-  name: Name,
-  argument: ArgumentOf<Name>,
-) => Promise<AnswerOf<Name>>;
-
-/** Faults of the store as a caller may see them: nothing of the inside, and when to come back. */
-function callerFacing(client: StoreClient): Run {
-  return (name, argument) =>
-    client.call(name, argument).catch((error: unknown) => {
-      throw failureOf(error);
-    });
-}
-
-function failureOf(error: unknown): unknown {
-  if (!(error instanceof StoreFault)) return error;
-  if (error.kind === "bug")
-    return new Failure("internal", "Something went wrong inside the service. Try again.", {
-      cause: error,
-    });
-  return new Failure(
-    "overloaded",
-    "The service cannot reach its ledger at the moment. Try again in a few seconds.",
-    { retryAfterSeconds: 2, cause: error },
-  );
-}
-
-/** Again and again until it is committed or the ledger is closed: a settlement is owed, its caller has gone. */
-async function settle(
-  settlement: Settlement,
-  parts: {
-    readonly client: StoreClient;
-    readonly parts: SqliteLedgerParts;
-    readonly closed: AbortSignal;
-  },
-): Promise<Settled> {
-  ensureWhole(settlement);
-  const { client, closed } = parts;
-  for (let delayMs = retryFirstMs; ; delayMs = Math.min(delayMs * 2, retryLongestMs)) {
-    const last = closed.aborted;
-    try {
-      return await client.call("settle", settlement);
-    } catch (cause) {
-      const again = cause instanceof StoreFault && cause.kind !== "bug";
-      if (last || !again) throw failureOf(cause);
-      parts.parts.telemetry?.ledgerRetry({ operation: "settle", cause });
-      await pause(delayMs, closed);
-    }
-  }
-}
-
-/** A usage that no price can be put on is a bug of the meter, told before it can hold up others. */
-function ensureWhole(settlement: Settlement): void {
-  const { firstOutputMs, totalMs, usage } = settlement;
-  const tokens =
-    usage === null
-      ? []
-      : [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens, usage.reasoningTokens];
-  const numbers = [totalMs, firstOutputMs ?? 0, ...tokens];
-  if (numbers.every((value) => Number.isSafeInteger(value) && value >= 0)) return;
-  throw new Failure("internal", "Something went wrong inside the service. Try again.", {
-    cause: new Error("ledger: a settlement has a number that is no whole number of 0 or more"),
-  });
-}
-
-function pause(delayMs: number, ended: AbortSignal): Promise<void> {
-  if (ended.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      clearTimeout(timer);
-      ended.removeEventListener("abort", finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, delayMs);
-    ended.addEventListener("abort", finish);
-  });
-}
-
-function administration(client: StoreClient): LedgerAdministration {
-  const run = operatorFacing(client);
-  return {
-    async ensureFirstAccount(creditNanos) {
-      const id = newLedgerId("acct_");
-      const { key, secret } = newKey(id, "first");
-      const account = { id, name: "first", creditNanos };
-      const made = await run("createFirstAccount", { account, key });
-      return made === null ? null : { ...made, secret };
-    },
-    createAccount: (name, creditNanos) =>
-      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos }),
-    listAccounts: () => run("listAccounts", null),
-    showAccount: (id) => run("showAccount", id),
-    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note }),
-    setAccountStatus: (id, status) => run("setAccountStatus", { id, status }),
-    async createKey(accountId, name) {
-      // The key carries its account's id, so that has to be one before a secret is made.
-      const account = await run("showAccount", accountId);
-      const { key, secret } = newKey(account.id, name);
-      return { record: await run("createKey", key), secret };
-    },
-    listKeys: (accountId) => run("listKeys", accountId),
-    revokeKey: (id) => run("revokeKey", id),
-    sealKeys: () => run("sealKeys", { id: randomBytes(6).toString("hex"), secret: sealSecret() }),
-  };
-}
-
-function newKey(
-  accountId: `acct_${string}`,
-  name: string,
-): { readonly key: NewKey; readonly secret: string } {
-  const id = newLedgerId("key_");
-  const { secret, secretHash } = newApiKey(accountId, id);
-  return { key: { id, accountId, name, secretHash }, secret };
-}
-
-function sealSecret(): Uint8Array {
-  return new Uint8Array(randomBytes(32));
-}
-
-/** Faults of the store as the operator should read them. */
-function operatorFacing(client: StoreClient): Run {
-  return (name, argument) =>
-    client.call(name, argument).catch((error: unknown) => {
-      if (!(error instanceof StoreFault) || error.kind === "bug") throw error;
-      throw new OperatorError(
-        "not_possible",
-        error.kind === "busy"
-          ? "Another process keeps the ledger locked. Try again when it has finished."
-          : "The ledger's file cannot be read or written. Check that its disk has room, is writable and in order.",
-        error,
-      );
-    });
+  return openStoreLedger(await connectStore(settings, parts.now), parts);
 }

@@ -1,7 +1,8 @@
 import { Failure, failureFromData, failureToData, type FailureData } from "../../failure.ts";
 import { OperatorError, type OperatorErrorCode } from "../operator-error.ts";
-import { faultKind, type FaultKind } from "./fault.ts";
-import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "./operations.ts";
+import { StoreFault, type FaultKind } from "../store-fault.ts";
+import { faultKind } from "./fault.ts";
+import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "../operations.ts";
 
 /** To the ledger's thread: calls of one tick together, or the wish to end. */
 export type ToWorker =
@@ -29,17 +30,6 @@ export type AnswerError =
   | { readonly type: "failure"; readonly failure: FailureData }
   | { readonly type: "operator"; readonly code: OperatorErrorCode; readonly message: string }
   | { readonly type: "fault"; readonly kind: FaultKind; readonly text: string };
-
-/** The store could not do it: another process holds the file, the disk is full, or there is a bug. */
-export class StoreFault extends Error {
-  override readonly name = "StoreFault";
-  readonly kind: FaultKind;
-
-  constructor(kind: FaultKind, message: string) {
-    super(message);
-    this.kind = kind;
-  }
-}
 
 /** An answer, ready to travel. */
 export function answerToData(id: number, answer: StoreAnswer): NumberedAnswer {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import { Failure } from "../../failure.ts";
 import type { KeyId, RateState } from "../ledger.ts";
 import { limits } from "../../limits.ts";
+import { rateLimited, rateState } from "../refusals.ts";
 import { getRow, numberOf, numberOrNullOf } from "./row.ts";
 
 /** The requests of each key in the window `(now - 60 s, now]`: one row a ticket, so that the limit is exact. */
@@ -45,17 +45,17 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
       const held = row === null ? 0 : numberOf(row, "held");
       const newest = row === null ? null : numberOrNullOf(row, "newest");
       if (ticketId === null)
-        return { ticket: null, rate: state(limit, held, untilEmpty(newest, nowMs)) };
+        return { ticket: null, rate: rateState(limit, held, untilEmpty(newest, nowMs)) };
       if (held >= limit) {
         // Usually the oldest; further on when the operator has lowered the limit.
         const oldest = getRow(blocking, keyId, held - limit);
         const leavesMs = (oldest === null ? nowMs : numberOf(oldest, "at_ms")) + windowMs;
-        throw rateLimited(state(limit, held, untilEmpty(newest, nowMs)), leavesMs - nowMs);
+        throw rateLimited(rateState(limit, held, untilEmpty(newest, nowMs)), leavesMs - nowMs);
       }
       insert.run(keyId, nowMs, ticketId);
       return {
         ticket: `${String(nowMs)}.${ticketId}`,
-        rate: state(limit, held + 1, untilEmpty(Math.max(newest ?? nowMs, nowMs), nowMs)),
+        rate: rateState(limit, held + 1, untilEmpty(Math.max(newest ?? nowMs, nowMs), nowMs)),
       };
     },
     giveBack(keyId, ticket) {
@@ -70,17 +70,4 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
 
 function untilEmpty(newestMs: number | null, nowMs: number): number {
   return newestMs === null ? 0 : newestMs + limits.rateWindowMs - nowMs;
-}
-
-function state(limit: number, held: number, resetMs: number): RateState {
-  return { limit, remaining: Math.max(limit - held, 0), resetMs };
-}
-
-function rateLimited(rate: RateState, waitMs: number): Failure {
-  const seconds = Math.min(Math.max(Math.ceil(waitMs / 1_000), 1), limits.retryAfterSecondsMax);
-  return new Failure(
-    "rate_limited",
-    `This key may send ${String(rate.limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
-    { retryAfterSeconds: seconds, rate },
-  );
 }

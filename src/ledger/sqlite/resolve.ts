@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { chargeNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Accounts } from "./accounts.ts";
-import type { StoreOperations } from "./operations.ts";
+import type { StoreOperations } from "../operations.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, getRow, idOf, textOf } from "./row.ts";
 

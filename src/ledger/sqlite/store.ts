@@ -6,7 +6,7 @@ import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
-import type { StoreAnswer, StoreCall, StoreOperations } from "./operations.ts";
+import type { StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
 import { getRow } from "./row.ts";

@@ -3,18 +3,14 @@ import { limits } from "../../limits.ts";
 import { entryUrl } from "../../worker-url.ts";
 import {
   answerErrorFromData,
-  StoreFault,
   type FromWorker,
   type NumberedCall,
   type ToWorker,
 } from "./messages.ts";
-import type { AnswerOf, ArgumentOf, OperationName } from "./operations.ts";
+import type { OperationName } from "../operations.ts";
+import { StoreFault } from "../store-fault.ts";
+import type { StoreClient } from "../store-ledger.ts";
 import type { StoreSettings } from "./store.ts";
-
-/** The store behind a thread. Calls reject with a Failure, an OperatorError or a StoreFault. */
-export interface StoreClient extends AsyncDisposable {
-  call<Name extends OperationName>(name: Name, argument: ArgumentOf<Name>): Promise<AnswerOf<Name>>;
-}
 
 interface Pending {
   readonly resolve: (value: never) => void;
@@ -79,7 +75,8 @@ export async function connectStore(
 
   return {
     call(name, argument) {
-      if (closed) return Promise.reject(closedFault());
+      if (closed)
+        return Promise.reject(new StoreFault("unavailable", "the ledger has been closed"));
       return thread === null
         ? running().then((started) => post(name, argument, started))
         : post(name, argument, thread);
@@ -95,11 +92,6 @@ export async function connectStore(
       await ending.exited;
     },
   };
-}
-
-/** A call after the end. */
-export function closedFault(): StoreFault {
-  return new StoreFault("unavailable", "the ledger has been closed");
 }
 
 async function startThread(

@@ -1,4 +1,4 @@
-import type { PresentedKey } from "../api-key.ts";
+import type { PresentedKey } from "./api-key.ts";
 import type {
   Account,
   AccountId,
@@ -11,7 +11,7 @@ import type {
   RequestId,
   Settled,
   Settlement,
-} from "../ledger.ts";
+} from "./ledger.ts";
 
 /** A presented key, and the id that its rate ticket gets; null: the request does not count. */
 export interface AuthorizeOrder extends PresentedKey {

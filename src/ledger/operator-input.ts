@@ -1,7 +1,7 @@
-import { formatCredit } from "../../admission/price.ts";
-import { limits } from "../../limits.ts";
-import type { Account } from "../ledger.ts";
-import { OperatorError } from "../operator-error.ts";
+import { formatCredit } from "../admission/price.ts";
+import { limits } from "../limits.ts";
+import type { Account } from "./ledger.ts";
+import { OperatorError } from "./operator-error.ts";
 
 /** An amount that this account can take: below the most, and never below what is held. */
 export function ensurePossible(account: Account, amountNanos: bigint): void {

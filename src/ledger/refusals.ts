@@ -1,0 +1,103 @@
+import { formatCredit } from "../admission/price.ts";
+import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
+import type { CreditNanos, RateState } from "./ledger.ts";
+
+// What every store tells a caller whom it refuses, so that no caller can tell the stores apart.
+
+// Generations last seconds to minutes, and clients give up after two or three tries.
+const concurrencyRetrySeconds = 2;
+
+/** What a missing, malformed, unknown or wrong key gets: one text, so that it tells nothing about which it was. */
+export function unknownKey(): Failure {
+  return new Failure(
+    "authentication",
+    "The API key is missing or not valid. Send it whole, as it was printed when it was made (trib_...), as `Authorization: Bearer KEY` or `x-api-key: KEY`.",
+  );
+}
+
+/** The right key, revoked. */
+export function revokedKey(): Failure {
+  return new Failure(
+    "authentication",
+    "This API key has been revoked. Ask the operator of this service for another one.",
+  );
+}
+
+/** The right key of a disabled account. */
+export function disabledAccount(): Failure {
+  return new Failure(
+    "account_disabled",
+    "The account of this API key is disabled. Ask the operator of this service to enable it.",
+  );
+}
+
+/** The key's window, with how much of it is used. */
+export function rateState(limit: number, held: number, resetMs: number): RateState {
+  return { limit, remaining: Math.max(limit - held, 0), resetMs };
+}
+
+/** The window is full; `waitMs` until one fits. */
+export function rateLimited(rate: RateState, waitMs: number): Failure {
+  const seconds = Math.min(Math.max(Math.ceil(waitMs / 1_000), 1), limits.retryAfterSecondsMax);
+  return new Failure(
+    "rate_limited",
+    `This key may send ${String(rate.limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
+    { retryAfterSeconds: seconds, rate },
+  );
+}
+
+/** The account's slots are all in use. */
+export function tooManyConcurrent(limit: number): Failure {
+  return new Failure(
+    "too_many_concurrent",
+    `This account runs ${String(limit)} requests already, which is as many as it may at once. Wait until one has ended.`,
+    { retryAfterSeconds: concurrencyRetrySeconds },
+  );
+}
+
+/** The reservation of a request that is asked for again was resolved meanwhile. */
+export function endedReservation(): Failure {
+  return new Failure(
+    "overloaded",
+    "The reservation of this request has ended before it could run. Try again.",
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The figures of a refusal for credit, at the moment at which it was decided. */
+export interface Shortage {
+  readonly balanceNanos: CreditNanos;
+  readonly heldNanos: CreditNanos;
+  readonly neededNanos: CreditNanos;
+  readonly affordable: number;
+  readonly inputBound: number;
+  readonly outputTokensRequested: number | null;
+}
+
+/** Balance minus held does not pay for the request. */
+export function insufficientCredit(short: Shortage): Failure {
+  const shortage = {
+    balance: formatCredit(short.balanceNanos),
+    held: formatCredit(short.heldNanos),
+    needed: formatCredit(short.neededNanos),
+    affordableOutputTokens: short.affordable,
+    waitingHelps: short.neededNanos <= short.balanceNanos,
+  };
+  const asked =
+    short.outputTokensRequested === null
+      ? "at least one output token"
+      : "the output allowance it asks for";
+  const remedy = shortage.waitingHelps
+    ? "Wait until running requests have ended and given back what they hold"
+    : "Add credit";
+  const reduce =
+    short.affordable > 0
+      ? `, reduce the output allowance to at most ${String(short.affordable)} tokens, or shorten the conversation.`
+      : ", or shorten the conversation.";
+  return new Failure(
+    "insufficient_credit",
+    `This request needs ${shortage.needed} credits reserved for its input (counted as at most ${String(short.inputBound)} tokens) and ${asked}. The balance is ${shortage.balance}, of which running requests hold ${shortage.held}. ${remedy}${reduce}`,
+    { shortage },
+  );
+}
