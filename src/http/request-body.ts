@@ -8,8 +8,10 @@ export async function readRequestBody(
   response: ServerResponse,
   receiveMs: number = limits.requestReceiveMs,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  // Its end was told before anybody listened.
+  if (request.destroyed || response.destroyed) throw brokenOff();
   checkHeaders(request);
-  if (request.headers.expect !== undefined) response.writeContinue();
+  if (/^100-continue$/i.test(request.headers.expect ?? "")) response.writeContinue();
   const chunks: Buffer[] = [];
   let bytes = 0;
   await new Promise<void>((resolve, reject) => {
@@ -20,10 +22,11 @@ export async function readRequestBody(
       chunks.push(chunk);
     };
     const onEnd = (): void => settle(null);
-    const onClose = (): void => settle(new Failure("invalid_request", "The request broke off."));
+    const onClose = (): void => settle(brokenOff());
     function settle(failure: Failure | null): void {
       clearTimeout(timer);
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
+      response.off("close", onClose);
       // A request that broke off raises its error after this listener is gone.
       request.on("error", () => undefined);
       if (failure === null) return resolve();
@@ -31,6 +34,8 @@ export async function readRequestBody(
       reject(failure);
     }
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+    // An answer that is over, such as that to a broken chunk, leaves nobody to read for.
+    response.on("close", onClose);
   });
   return joinChunks(chunks, bytes);
 }
@@ -59,6 +64,11 @@ function joinChunks(chunks: readonly Buffer[], bytes: number): Uint8Array<ArrayB
     at += chunk.byteLength;
   }
   return joined;
+}
+
+/** For the log: whoever sent it is not there to read it. */
+function brokenOff(): Failure {
+  return new Failure("invalid_request", "The request broke off.");
 }
 
 function tooLarge(): Failure {

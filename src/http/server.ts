@@ -25,8 +25,9 @@ export async function listen(
   service: Service,
   address: { readonly host: string; readonly port: number },
 ): Promise<ListeningServer> {
+  const newest: NewestExchanges = new WeakMap();
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    void serveExchange(request, response, service);
+    void serveExchange(request, response, { service, newest });
   };
   const server = createServer(
     {
@@ -42,7 +43,13 @@ export async function listen(
   );
   // Without this, node tells every client to go on before its key has been looked at.
   server.on("checkContinue", handle);
-  server.on("clientError", refuseMalformed);
+  // An expectation that nobody knows is no reason to refuse what can be served.
+  server.on("checkExpectation", handle);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    const exchange = newest.get(socket);
+    if (exchange === undefined) refuseMalformed(error, socket);
+    else endMalformed(exchange, error, socket);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(address.port, address.host, () => {
@@ -62,11 +69,15 @@ export async function listen(
   };
 }
 
+/** The last request of each connection, as long as its answer is not over. */
+type NewestExchanges = WeakMap<Socket, Exchange>;
+
 async function serveExchange(
   request: IncomingMessage,
   response: ServerResponse,
-  service: Service,
+  { service, newest }: { readonly service: Service; readonly newest: NewestExchanges },
 ): Promise<void> {
+  const { socket } = request;
   const startedAtMs = service.monotonicMs();
   const gone = new AbortController();
   const closed = new Promise<void>((resolve) => response.once("close", resolve));
@@ -76,6 +87,7 @@ async function serveExchange(
   // A socket that breaks while an answer is written raises here; "close" follows and is what counts.
   response.on("error", () => undefined);
   const exchange = openExchange(request, response, { gone: gone.signal, newId: service.newId });
+  newest.set(socket, exchange);
   let pattern = "";
   try {
     allowOrigin(exchange, service.settings.corsOrigins);
@@ -93,6 +105,7 @@ async function serveExchange(
   }
   lingerAfterEarlyAnswer(request);
   await closed;
+  if (newest.get(socket) === exchange) newest.delete(socket);
   const { caller, failureCode, generation } = exchange.record;
   service.telemetry.requestEnded({
     requestId: exchange.requestId,
@@ -187,6 +200,30 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
         ? "431 Request Header Fields Too Large"
         : "400 Bad Request";
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
+
+/** Bytes that are no HTTP, behind or inside a request that is being served: they must not get into its answer. */
+function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: Socket): void {
+  const { request, response } = exchange;
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  response.shouldKeepAlive = false;
+  if (!request.complete && !response.headersSent)
+    answerFailure(
+      exchange,
+      new Failure(
+        "invalid_request",
+        error.code === "HPE_INVALID_EOF_STATE"
+          ? "The body ended before its headers say that it does. Send it whole."
+          : "The body is framed wrongly: a chunk does not have the length that it says. Send it with `content-length`.",
+        { cause: error },
+      ),
+    );
+  // Headers that are out may have promised to go on; nothing that comes on this connection can be read any more.
+  if (response.writableFinished) socket.destroySoon();
+  else response.once("finish", () => socket.destroySoon());
 }
 
 async function drain(service: Service, withinMs: number): Promise<void> {
