@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openRawConnection, requestHead, wholePost } from "./raw-connection.ts";
+import { expectPlainRefusal, shapeOf, withoutTrace } from "./refusals.ts";
+import { formats, startService, type TestService } from "./start-service.ts";
+
+const { receiveMs, lingerMs } = vi.hoisted(() => ({ receiveMs: 600, lingerMs: 300 }));
+
+// Everything is as in the service but three durations, which are a minute and seconds there.
+vi.mock("../../src/limits.ts", async (load) => {
+  const real = await load<typeof import("../../src/limits.ts")>();
+  return { limits: { ...real.limits, requestReceiveMs: receiveMs, lingerMs } };
+});
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ environment: { TRIBUTARY_GENERATIONS_MAX: "1" } });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** One byte after another, slowly, until the other side has had enough. */
+async function drip(connection: Awaited<ReturnType<typeof openRawConnection>>, text: string) {
+  for (const character of text) {
+    if (connection.socket.destroyed) return;
+    connection.write(character);
+    await sleep(40);
+  }
+}
+
+const head = (path: string, headers: Record<string, string | number>): string =>
+  requestHead(`POST ${path}`, { authorization: `Bearer ${service.key}`, ...headers });
+
+describe("a slow caller", () => {
+  it("whose header block does not end is closed with a bare 408", async () => {
+    await withoutTrace(service, async () => {
+      using connection = await openRawConnection(service.url);
+      const startMs = performance.now();
+      await drip(connection, `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx: ${"a".repeat(200)}`);
+      await connection.closed;
+      expect(connection.text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+      expect(connection.text).toMatch(/\r\n\r\n$/);
+      // The server looks once a second.
+      expect(performance.now() - startMs).toBeLessThan(receiveMs + 2_500);
+    });
+  });
+
+  it.each([...formats.map(({ path }) => path), "/v1/messages/count_tokens"])(
+    "whose body for %s does not end gets a 408 in its own format, and the connection is closed",
+    async (path) => {
+      await withoutTrace(service, async () => {
+        using connection = await openRawConnection(service.url);
+        const startMs = performance.now();
+        connection.write(head(path, { "content-length": 1_000 }));
+        const dripping = drip(connection, `{"messages":[${" ".repeat(500)}`);
+        const answer = await connection.answer();
+        expectPlainRefusal(answer, {
+          code: "request_timeout",
+          shape: shapeOf(path),
+          says: /did not arrive within 1 seconds. Send it without pauses/,
+        });
+        expect(answer.headers.get("connection")).toBe("close");
+        const tookMs = performance.now() - startMs;
+        expect(tookMs).toBeGreaterThan(receiveMs - 50);
+        expect(tookMs).toBeLessThan(receiveMs + 1_000);
+        await connection.closed;
+        await dripping;
+      });
+    },
+  );
+
+  it("whose body stops half way is not waited for longer, and neither is one in chunks", async () => {
+    for (const framing of [{ "content-length": 100 }, { "transfer-encoding": "chunked" }]) {
+      await withoutTrace(service, async () => {
+        using connection = await openRawConnection(service.url);
+        connection.write(head("/v1/responses", framing));
+        connection.write("content-length" in framing ? '{"input":' : '9\r\n{"input":\r\n');
+        expect((await connection.answer()).status).toBe(408);
+        await connection.closed;
+      });
+    }
+  });
+
+  it("who was answered early may finish sending, but not for ever", async () => {
+    await withoutTrace(service, async () => {
+      using patient = await openRawConnection(service.url);
+      const wrong = { authorization: "Bearer no", "content-length": 10 };
+      patient.write(head("/v1/messages", wrong) + "12345");
+      expect((await patient.answer()).status).toBe(401);
+      patient.write("67890");
+      // The connection is good for another request then.
+      patient.write(requestHead("GET /healthz"));
+      expect((await patient.answer()).status).toBe(200);
+
+      using slow = await openRawConnection(service.url);
+      slow.write(head("/v1/messages", wrong) + "12345");
+      expect((await slow.answer()).status).toBe(401);
+      await slow.closed;
+
+      using endless = await openRawConnection(service.url);
+      endless.write(head("/v1/messages", { ...wrong, "content-length": 1e12 }));
+      expect((await endless.answer()).status).toBe(401);
+      const piece = Buffer.alloc(1024 * 1024, 32);
+      let sent = 0;
+      while (!endless.socket.destroyed && sent < 200) {
+        sent += 1;
+        if (!endless.socket.write(piece)) await sleep(1);
+      }
+      expect(endless.socket.destroyed).toBe(true);
+    });
+  });
+});
+
+describe("a caller who breaks off", () => {
+  const body = '{"input":"Hi"}';
+  const whole = (): string =>
+    wholePost("/v1/responses", body, { authorization: `Bearer ${service.key}` });
+
+  it("anywhere in a request leaves no place taken", async () => {
+    const text = whole();
+    const headEnd = text.indexOf("\r\n\r\n") + 4;
+    for (const cut of [0, 10, headEnd - 2, headEnd, headEnd + 1, text.length - 1])
+      for (const leave of ["end", "resetAndDestroy"] as const) {
+        await withoutTrace(service, async () => {
+          using connection = await openRawConnection(service.url);
+          connection.write(text.slice(0, cut));
+          if (cut % 2 === 0) await sleep(5);
+          connection.socket[leave]();
+          await connection.closed;
+          // With room for one, a place that stayed taken would be felt at once.
+          await expect
+            .poll(async () => `${String(cut)} ${leave} ${String((await probe()).status)}`, {
+              timeout: 500,
+            })
+            .toContain("400");
+        });
+      }
+  });
+
+  it("by closing only its own half has left all the same", async () => {
+    await withoutTrace(service, async () => {
+      using half = await openRawConnection(service.url);
+      half.write(whole().slice(0, -3));
+      half.socket.end();
+      await half.closed;
+      expectPlainRefusal(await half.answer(), {
+        code: "invalid_request",
+        shape: "openai",
+        says: /ended before its headers say/,
+      });
+    });
+  });
+
+  /** Refused for its body if there is room, with 503 if there is none. */
+  const probe = (): Promise<Response> => service.post("/v1/responses", {});
+});
