@@ -1,4 +1,4 @@
-import OpenAI, { APIError } from "openai";
+import { type OpenAI, APIError } from "openai";
 import { ResponsesToolRunner } from "openai/helpers/responses-tool-runner";
 import type {
   FunctionTool,
