@@ -47,6 +47,8 @@ export const limits = {
   settlementWaitMs: 250,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
+  /** A reader that takes nothing of what waits for it for this long counts as gone. */
+  readerStallMs: 600_000,
   /**
    * Characters of an answer held for a body or a last event; a longer answer is failed, not truncated. Such events
    * repeat the text up to three times, and V8's longest string has 512 Mi characters.

@@ -32,12 +32,15 @@ export function openEventStream(
     readonly source: StreamSource;
     readonly keepaliveMs: number;
     readonly keepalive: () => string;
+    /** Milliseconds after which a reader that takes nothing counts as gone. */
+    readonly stallMs?: number;
   },
 ): EventStream {
   let opened = false;
   let paused = false;
   let writtenAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
+  let stallTimer: NodeJS.Timeout | undefined;
 
   function write(frames: string): void {
     if (frames === "" || response.destroyed) return;
@@ -46,11 +49,19 @@ export function openEventStream(
     if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
     paused = true;
     parts.source.pause();
+    watchStall();
+  }
+
+  // A reader that never comes back is gone: it would hold a slot, credit and a place in the engine for ever.
+  function watchStall(): void {
+    stallTimer = setTimeout(() => response.destroy(), parts.stallMs ?? limits.readerStallMs);
+    stallTimer.unref();
   }
 
   function onDrain(): void {
     if (!paused) return;
     paused = false;
+    clearTimeout(stallTimer);
     parts.source.resume();
   }
 
@@ -73,6 +84,7 @@ export function openEventStream(
       opened = true;
       response.writeHead(200, streamHeaders);
       response.on("drain", onDrain);
+      response.once("close", () => clearTimeout(stallTimer));
       response.socket?.setNoDelay(true);
       write(frames);
       timer = setTimeout(watchSilence, parts.keepaliveMs);
@@ -80,10 +92,14 @@ export function openEventStream(
     write,
     end(frames) {
       clearTimeout(timer);
-      if (!response.destroyed) response.end(frames);
+      clearTimeout(stallTimer);
+      if (response.destroyed) return;
+      response.end(frames);
+      watchStall();
     },
     stop() {
       clearTimeout(timer);
+      clearTimeout(stallTimer);
     },
   };
 }
