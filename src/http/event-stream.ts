@@ -40,7 +40,7 @@ export function openEventStream(
   let paused = false;
   let writtenAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
-  let stallTimer: NodeJS.Timeout | undefined;
+  const stall = openStallWatch(response, parts.stallMs ?? limits.readerStallMs);
 
   function write(frames: string): void {
     if (frames === "" || response.destroyed) return;
@@ -49,19 +49,13 @@ export function openEventStream(
     if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
     paused = true;
     parts.source.pause();
-    watchStall();
-  }
-
-  // A reader that never comes back is gone: it would hold a slot, credit and a place in the engine for ever.
-  function watchStall(): void {
-    stallTimer = setTimeout(() => response.destroy(), parts.stallMs ?? limits.readerStallMs);
-    stallTimer.unref();
+    stall.start();
   }
 
   function onDrain(): void {
     if (!paused) return;
     paused = false;
-    clearTimeout(stallTimer);
+    stall.stop();
     parts.source.resume();
   }
 
@@ -84,7 +78,6 @@ export function openEventStream(
       opened = true;
       response.writeHead(200, streamHeaders);
       response.on("drain", onDrain);
-      response.once("close", () => clearTimeout(stallTimer));
       response.socket?.setNoDelay(true);
       write(frames);
       timer = setTimeout(watchSilence, parts.keepaliveMs);
@@ -92,14 +85,30 @@ export function openEventStream(
     write,
     end(frames) {
       clearTimeout(timer);
-      clearTimeout(stallTimer);
+      stall.stop();
       if (response.destroyed) return;
       response.end(frames);
-      watchStall();
+      stall.start();
     },
     stop() {
       clearTimeout(timer);
-      clearTimeout(stallTimer);
+      stall.stop();
     },
+  };
+}
+
+/** A reader that never comes back is gone: it would hold a slot, credit and a place in the engine for ever. */
+function openStallWatch(
+  response: ServerResponse,
+  stallMs: number,
+): { start(): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => clearTimeout(timer);
+  response.once("close", stop);
+  return {
+    start() {
+      timer = setTimeout(() => response.destroy(), stallMs);
+    },
+    stop,
   };
 }
