@@ -8,7 +8,7 @@ const { receiveMs, lingerMs } = vi.hoisted(() => ({ receiveMs: 600, lingerMs: 30
 
 // Everything is as in the service but three durations, which are a minute and seconds there.
 vi.mock("../../src/limits.ts", async (load) => {
-  const real = await load<typeof import("../../src/limits.ts")>();
+  const real = await load<{ readonly limits: object }>();
   return { limits: { ...real.limits, requestReceiveMs: receiveMs, lingerMs } };
 });
 
