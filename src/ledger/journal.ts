@@ -1,0 +1,91 @@
+import { hash } from "node:crypto";
+import type { AccountId, CreditNanos } from "./ledger.ts";
+
+/** Why an entry was written. */
+export type EntryKind = "credit" | "takeback" | "reserve" | "settle" | "expire" | "checkpoint";
+
+/** One entry of an account's journal. It is never changed; what its hash covers is fixed below. */
+export interface JournalEntry {
+  readonly accountId: string;
+  /** From 1, without gaps within an account. */
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly kind: EntryKind;
+  readonly balanceDeltaNanos: CreditNanos;
+  readonly heldDeltaNanos: CreditNanos;
+  /** Who moved it: the id of the caller's key, `operator`, or `service` for what no caller asked for. */
+  readonly actor: string;
+  readonly requestId: string | null;
+  readonly note: string | null;
+}
+
+/** What stands before the first entry of every account. */
+export const firstHead: Uint8Array = new Uint8Array(32);
+
+const headBytes = firstHead.byteLength;
+
+/**
+ * The text whose UTF-8 bytes are hashed: ten lines joined by line feeds, none at the end. Numbers are decimal without
+ * leading zeros, a missing request is an empty line, a missing note too; a note begins with `=`. The note is last,
+ * since it alone may contain line feeds. Fixed: another form gets another first line.
+ */
+export function canonicalText(entry: JournalEntry): string {
+  const note = entry.note === null ? "" : `=${entry.note}`;
+  return `tributary-entry-1\n${entry.accountId}\n${String(entry.sequence)}\n${String(entry.atMs)}\n${entry.kind}\n${entry.balanceDeltaNanos.toString()}\n${entry.heldDeltaNanos.toString()}\n${entry.actor}\n${entry.requestId ?? ""}\n${note}`;
+}
+
+// Grown when a note needs more; a text has at most three bytes a UTF-16 unit.
+let scratch = Buffer.alloc(4_096);
+
+/** The hash of an entry: SHA-256 of the 32 bytes of the hash before it, followed by its canonical bytes. */
+export function chainHash(previous: Uint8Array, entry: JournalEntry): Uint8Array {
+  const text = canonicalText(entry);
+  const needed = headBytes + text.length * 3;
+  if (needed > scratch.byteLength) scratch = Buffer.alloc(needed * 2);
+  scratch.set(previous);
+  const written = scratch.write(text, headBytes, "utf8");
+  return hash("sha256", scratch.subarray(0, headBytes + written), "buffer");
+}
+
+/** The journal of one account up to one entry: who has kept a head can prove later what came before it. */
+export interface JournalHead {
+  readonly accountId: AccountId;
+  readonly sequence: number;
+  readonly hash: Uint8Array;
+}
+
+/** A head as receipts show it: `acct_...:17:` and 64 hexadecimal digits. */
+export function formatHead(head: JournalHead): string {
+  return `${head.accountId}:${String(head.sequence)}:${Buffer.from(head.hash).toString("hex")}`;
+}
+
+/** A head as it was shown, or null for anything else. */
+export function parseHead(text: string): JournalHead | null {
+  const match = /^acct_([0-9A-Za-z]+):(\d{1,15}):([0-9a-f]{64})$/.exec(text);
+  const [, account, sequence, digits] = match ?? [];
+  if (account === undefined || sequence === undefined || digits === undefined) return null;
+  return {
+    accountId: `acct_${account}`,
+    sequence: Number(sequence),
+    hash: new Uint8Array(Buffer.from(digits, "hex")),
+  };
+}
+
+/** What an account had after its entry `sequence`; the entries up to it may then be removed. */
+export interface Checkpoint {
+  readonly sequence: number;
+  readonly hash: Uint8Array;
+  readonly balanceNanos: CreditNanos;
+  readonly heldNanos: CreditNanos;
+  /** Credits minus takebacks. */
+  readonly creditedNanos: CreditNanos;
+}
+
+/**
+ * The note of the entry of kind `checkpoint` that every checkpoint writes into the chain: a checkpoint that was changed
+ * afterwards contradicts it.
+ */
+export function checkpointNote(checkpoint: Checkpoint): string {
+  const { balanceNanos, creditedNanos, hash: digest, heldNanos, sequence } = checkpoint;
+  return `through ${String(sequence)} hash ${Buffer.from(digest).toString("hex")} balance ${balanceNanos.toString()} held ${heldNanos.toString()} credited ${creditedNanos.toString()}`;
+}
