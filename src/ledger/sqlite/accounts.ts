@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AccountId, CreditNanos, RequestId } from "../ledger.ts";
-import { bigOf, getRow, numberOf, textOf } from "./row.ts";
+import { bigOf, numberOf, textOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** What an account has, inside a transaction. */
 export interface AccountState {

@@ -11,7 +11,8 @@ import {
   unknownAccount,
 } from "../operator-input.ts";
 import type { NewAccount, StoreOperations } from "../operations.ts";
-import { bigOf, bytesOf, getRow, idOf, numberOf, textOf, type Row } from "./row.ts";
+import { accountOf, bytesOf, numberOf, textOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 type Administration = KeyAdministration &
   Pick<
@@ -89,17 +90,6 @@ function openSealKeys(database: DatabaseSync): Administration["sealKeys"] {
   return (fresh, nowMs) => {
     if (list.all().length === 0) insert.run(fresh.id, fresh.secret, nowMs);
     return list.all().map((row) => ({ id: textOf(row, "id"), secret: bytesOf(row, "secret") }));
-  };
-}
-
-function accountOf(row: Row): Account {
-  return {
-    id: idOf(row, "id", "acct_"),
-    name: textOf(row, "name"),
-    balanceNanos: bigOf(row, "balance_nanos"),
-    heldNanos: bigOf(row, "held_nanos"),
-    status: textOf(row, "status") === "active" ? "active" : "disabled",
-    createdAtMs: numberOf(row, "created_at_ms"),
   };
 }
 

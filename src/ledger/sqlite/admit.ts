@@ -7,7 +7,8 @@ import type { KeyGate } from "./authorize.ts";
 import type { StoreOperations } from "../operations.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bigOf, getRow, numberOf, textOf, type Row } from "./row.ts";
+import { bigOf, numberOf, textOf, type Row } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** What `admit` decides by. */
 export interface AdmitRules {

@@ -4,7 +4,8 @@ import type { AccountId, KeyId } from "../ledger.ts";
 import type { AuthorizeOrder, StoreOperations } from "../operations.ts";
 import { disabledAccount, revokedKey, unknownKey } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bytesOf, getRow, textOf, type Row } from "./row.ts";
+import { bytesOf, textOf, type Row } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** Checks of keys and accounts, for both phases of a request. */
 export interface KeyGate {

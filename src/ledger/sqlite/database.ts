@@ -6,7 +6,8 @@ import { rateWindow } from "../migrations/sqlite/rate-window.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { faultKind } from "./fault.ts";
-import { getRow, numberOf, textOf } from "./row.ts";
+import { numberOf, textOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** How the file is opened. `full` syncs every commit and is what the guarantees rest on; `normal` is for measuring. */
 export interface DatabaseSettings {

@@ -3,7 +3,8 @@ import type { KeyRecord } from "../ledger.ts";
 import { OperatorError } from "../operator-error.ts";
 import { ensureName, unknownAccount } from "../operator-input.ts";
 import type { StoreOperations } from "../operations.ts";
-import { getRow, idOf, numberOf, numberOrNullOf, textOf, type Row } from "./row.ts";
+import { keyOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** The half of the administration that is about keys. */
 export type KeyAdministration = Pick<StoreOperations, "createKey" | "listKeys" | "revokeKey">;
@@ -52,15 +53,5 @@ export function openKeyAdministration(database: DatabaseSync): KeyAdministration
       revoke.run(nowMs, id);
       return show(id);
     },
-  };
-}
-
-function keyOf(row: Row): KeyRecord {
-  return {
-    id: idOf(row, "id", "key_"),
-    accountId: idOf(row, "account_id", "acct_"),
-    name: textOf(row, "name"),
-    createdAtMs: numberOf(row, "created_at_ms"),
-    revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
   };
 }

@@ -2,7 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { KeyId, RateState } from "../ledger.ts";
 import { limits } from "../../limits.ts";
 import { rateLimited, rateState } from "../refusals.ts";
-import { getRow, numberOf, numberOrNullOf } from "./row.ts";
+import { numberOf, numberOrNullOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 /** The requests of each key in the window `(now - 60 s, now]`: one row a ticket, so that the limit is exact. */
 export interface RateWindow {

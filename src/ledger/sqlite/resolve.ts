@@ -4,7 +4,8 @@ import { limits } from "../../limits.ts";
 import type { Accounts } from "./accounts.ts";
 import type { StoreOperations } from "../operations.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bigOf, getRow, idOf, textOf } from "./row.ts";
+import { bigOf, idOf, textOf } from "../row.ts";
+import { getRow } from "./get-row.ts";
 
 interface ResolveParts {
   readonly leaseMs: number;

@@ -9,7 +9,7 @@ import { faultKind } from "./fault.ts";
 import type { StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
-import { getRow } from "./row.ts";
+import { getRow } from "./get-row.ts";
 
 /** Where the store is and what it decides by. */
 export interface StoreSettings extends DatabaseSettings, AdmitRules {

@@ -1,11 +1,29 @@
-import type { SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { Account, KeyRecord } from "./ledger.ts";
 
-/** A row as node:sqlite gives it; integers arrive as bigint, so that credit is never rounded. */
-export type Row = Readonly<Record<string, SQLOutputValue>>;
+/** A row as a store's driver gives it; integers arrive as bigint, so that credit is never rounded. */
+export type Row = Readonly<Record<string, unknown>>;
 
-/** The first row, or null. */
-export function getRow(statement: StatementSync, ...values: SQLInputValue[]): Row | null {
-  return statement.get(...values) ?? null;
+/** An account, from columns of its names. */
+export function accountOf(row: Row): Account {
+  return {
+    id: idOf(row, "id", "acct_"),
+    name: textOf(row, "name"),
+    balanceNanos: bigOf(row, "balance_nanos"),
+    heldNanos: bigOf(row, "held_nanos"),
+    status: textOf(row, "status") === "active" ? "active" : "disabled",
+    createdAtMs: numberOf(row, "created_at_ms"),
+  };
+}
+
+/** A key, from columns of its names. */
+export function keyOf(row: Row): KeyRecord {
+  return {
+    id: idOf(row, "id", "key_"),
+    accountId: idOf(row, "account_id", "acct_"),
+    name: textOf(row, "name"),
+    createdAtMs: numberOf(row, "created_at_ms"),
+    revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
+  };
 }
 
 /** A column that holds text. */
