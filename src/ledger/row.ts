@@ -33,6 +33,11 @@ export function textOf(row: Row, column: string): string {
   return value;
 }
 
+/** The same, where the column may be null. */
+export function textOrNullOf(row: Row, column: string): string | null {
+  return row[column] === null ? null : textOf(row, column);
+}
+
 /** A column that holds an id with this prefix. */
 export function idOf<Prefix extends string>(
   row: Row,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AccountId, CreditNanos, RequestId } from "../ledger.ts";
-import { bigOf, numberOf, textOf } from "../row.ts";
+import { chainHash, type EntryKind } from "../journal.ts";
+import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** What an account has, inside a transaction. */
@@ -13,18 +14,26 @@ export interface AccountState {
 
 /** One change of an account, and the journal entry that says why. */
 export interface Movement {
-  readonly kind: "credit" | "takeback" | "reserve" | "settle" | "expire";
+  readonly kind: EntryKind;
   readonly balanceDeltaNanos: CreditNanos;
   readonly heldDeltaNanos: CreditNanos;
   readonly runningDelta: -1 | 0 | 1;
+  /** The id of the caller's key, `operator` or `service`. */
+  readonly actor: string;
   readonly requestId: RequestId | null;
   readonly note: string | null;
+}
+
+/** Where an entry stands in its account's chain. */
+export interface Written {
+  readonly sequence: number;
+  readonly hash: Uint8Array;
 }
 
 /** The account rows and their journal; the only place that changes a balance. */
 export interface Accounts {
   find(id: string): AccountState | null;
-  move(id: AccountId, movement: Movement, nowMs: number): void;
+  move(id: AccountId, movement: Movement, nowMs: number): Written;
 }
 
 /** Prepares the statements once. */
@@ -32,14 +41,15 @@ export function openAccounts(database: DatabaseSync): Accounts {
   const find = database.prepare(
     "select status, balance_nanos, held_nanos, running from account where id = ?",
   );
+  const last = database.prepare("select entries, head from account where id = ?");
   // The new value is made from the row itself, never from what was read before, and the row's checks guard it.
   const change = database.prepare(
     `update account set balance_nanos = balance_nanos + ?, held_nanos = held_nanos + ?,
-       running = running + ?, entries = entries + 1 where id = ? returning entries`,
+       running = running + ?, entries = entries + 1, head = ? where id = ? and entries = ?`,
   );
   const append = database.prepare(
-    `insert into entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, request_id, note)
-     values (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id,
+       note, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return {
     find(id) {
@@ -53,19 +63,40 @@ export function openAccounts(database: DatabaseSync): Accounts {
       };
     },
     move(id, movement, nowMs) {
-      const { balanceDeltaNanos, heldDeltaNanos, kind, note, requestId, runningDelta } = movement;
-      const row = getRow(change, balanceDeltaNanos, heldDeltaNanos, runningDelta, id);
+      const { actor, balanceDeltaNanos, heldDeltaNanos, kind, note, requestId } = movement;
+      const row = getRow(last, id);
       if (row === null) throw new Error(`ledger: no account ${id} to move credit of`);
+      const entries = numberOf(row, "entries");
+      const sequence = entries + 1;
+      const hash = chainHash(bytesOf(row, "head"), {
+        accountId: id,
+        sequence,
+        atMs: nowMs,
+        ...movement,
+      });
+      const changed = change.run(
+        balanceDeltaNanos,
+        heldDeltaNanos,
+        movement.runningDelta,
+        hash,
+        id,
+        entries,
+      );
+      if (Number(changed.changes) !== 1)
+        throw new Error(`ledger: account ${id} moved outside the write lock`);
       append.run(
         id,
-        bigOf(row, "entries"),
+        sequence,
         nowMs,
         kind,
         balanceDeltaNanos,
         heldDeltaNanos,
+        actor,
         requestId,
         note,
+        hash,
       );
+      return { sequence, hash };
     },
   };
 }

@@ -99,6 +99,7 @@ function credit(amountNanos: bigint, note: string | null): Parameters<Accounts["
     balanceDeltaNanos: amountNanos,
     heldDeltaNanos: 0n,
     runningDelta: 0,
+    actor: "operator",
     requestId: null,
     note,
   };

@@ -35,8 +35,9 @@ export function openAdmit(
   );
   const insert = database.prepare(
     `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
-       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms)
-     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
+       reserved_sequence, head)
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return (order, nowMs) => {
     const { caller, requestId } = order;
@@ -60,6 +61,19 @@ export function openAdmit(
     );
     if (!decision.granted) throw insufficientCredit({ ...account, ...decision, ...order });
     const { allowance, reservedNanos } = decision;
+    const written = parts.accounts.move(
+      caller.accountId,
+      {
+        kind: "reserve",
+        balanceDeltaNanos: 0n,
+        heldDeltaNanos: reservedNanos,
+        runningDelta: 1,
+        actor: caller.keyId,
+        requestId,
+        note: null,
+      },
+      nowMs,
+    );
     insert.run(
       requestId,
       caller.accountId,
@@ -73,18 +87,8 @@ export function openAdmit(
       reservedNanos,
       nowMs,
       nowMs + rules.leaseMs,
-    );
-    parts.accounts.move(
-      caller.accountId,
-      {
-        kind: "reserve",
-        balanceDeltaNanos: 0n,
-        heldDeltaNanos: reservedNanos,
-        runningDelta: 1,
-        requestId,
-        note: null,
-      },
-      nowMs,
+      written.sequence,
+      written.hash,
     );
     return { allowance, reservedNanos, prices: rules.prices };
   };

@@ -100,7 +100,12 @@ function migrate(database: DatabaseSync, path: string): void {
         `${path} was written by a newer version of Tributary (schema ${String(version)}, this one knows ${String(sqliteMigrations.length)}). Start that version, or a newer one.`,
       );
     if (version === sqliteMigrations.length) return;
-    for (const migration of sqliteMigrations.slice(version)) database.exec(migration.sql);
+    for (const { steps } of sqliteMigrations.slice(version)) {
+      for (const step of steps) {
+        if (typeof step === "string") database.exec(step);
+        else step(database);
+      }
+    }
     database.exec(
       `pragma main.application_id = ${String(applicationId)}; pragma main.user_version = ${String(sqliteMigrations.length)};`,
     );

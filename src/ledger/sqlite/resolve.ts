@@ -26,13 +26,13 @@ export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolv
 
 function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle"] {
   const find = database.prepare(
-    `select account_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million
+    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million
      from reservation where request_id = ?`,
   );
   const close = database.prepare(
     `update reservation set state = 'settled', charged_nanos = ?, outcome = ?, input_tokens = ?,
        cached_input_tokens = ?, output_tokens = ?, reasoning_tokens = ?, resolved_at_ms = ?, first_output_ms = ?,
-       total_ms = ?
+       total_ms = ?, resolved_sequence = ?, head = ?
      where request_id = ? and state = 'open'`,
   );
   return (settlement, nowMs) => {
@@ -50,6 +50,19 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
       outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
     };
     const chargedNanos = usage === null ? 0n : chargeNanos(usage, prices, reservedNanos);
+    const written = accounts.move(
+      accountId,
+      {
+        kind: "settle",
+        balanceDeltaNanos: -chargedNanos,
+        heldDeltaNanos: -reservedNanos,
+        runningDelta: -1,
+        actor: textOf(row, "key_id"),
+        requestId,
+        note: null,
+      },
+      nowMs,
+    );
     close.run(
       chargedNanos,
       settlement.outcome,
@@ -60,19 +73,9 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
       nowMs,
       settlement.firstOutputMs,
       settlement.totalMs,
+      written.sequence,
+      written.hash,
       requestId,
-    );
-    accounts.move(
-      accountId,
-      {
-        kind: "settle",
-        balanceDeltaNanos: -chargedNanos,
-        heldDeltaNanos: -reservedNanos,
-        runningDelta: -1,
-        requestId,
-        note: null,
-      },
-      nowMs,
     );
     return { chargedNanos, applied: true };
   };
@@ -92,27 +95,28 @@ function openExpire(database: DatabaseSync, parts: ResolveParts): Resolve["expir
      where state = 'open' and lease_until_ms <= ? order by lease_until_ms limit ?`,
   );
   const close = database.prepare(
-    `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?
-     where request_id = ? and state = 'open'`,
+    `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?,
+       resolved_sequence = ?, head = ? where request_id = ? and state = 'open'`,
   );
   return (_argument, nowMs) => {
     parts.rateWindow.sweep(nowMs);
     const rows = due.all(nowMs, limits.ledgerGroupMax);
     for (const row of rows) {
       const requestId = idOf(row, "request_id", "req_");
-      close.run(nowMs, requestId);
-      parts.accounts.move(
+      const written = parts.accounts.move(
         idOf(row, "account_id", "acct_"),
         {
           kind: "expire",
           balanceDeltaNanos: 0n,
           heldDeltaNanos: -bigOf(row, "reserved_nanos"),
           runningDelta: -1,
+          actor: "service",
           requestId,
           note: null,
         },
         nowMs,
       );
+      close.run(nowMs, written.sequence, written.hash, requestId);
     }
     return rows.length;
   };
