@@ -7,7 +7,8 @@ import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/ledger.ts";
-import { openSqliteLedger, type SqliteLedger } from "./ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "./ledger/sqlite/ledger.ts";
+import type { StoreLedger } from "./ledger/store-ledger.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
 
 /** A service that listens. Disposing it drains first. */
@@ -71,19 +72,28 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   };
 }
 
-function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<SqliteLedger> {
-  if (config.database.kind === "postgres")
-    throw new Error("config.ts lets no PostgreSQL address pass");
-  return openSqliteLedger(
+async function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<StoreLedger> {
+  const { database } = config;
+  const rules = {
+    prices: config.prices,
+    concurrencyPerAccount: config.concurrencyPerAccount,
+    requestsPerMinute: config.requestsPerMinute,
+    leaseMs: config.leaseSeconds * 1_000,
+  };
+  if (database.kind === "sqlite") {
+    const { path } = database;
+    const settings = { path, synchronous: config.sqliteSynchronous, ...rules };
+    return openSqliteLedger(settings, { now: Date.now, telemetry });
+  }
+  // Loaded only when it is wanted: a service with a file starts without the driver.
+  const { openPostgresLedger } = await import("./ledger/postgres/ledger.ts");
+  return openPostgresLedger(
+    { url: database.url, ...rules },
     {
-      path: config.database.path,
-      synchronous: config.sqliteSynchronous,
-      prices: config.prices,
-      concurrencyPerAccount: config.concurrencyPerAccount,
-      requestsPerMinute: config.requestsPerMinute,
-      leaseMs: config.leaseSeconds * 1_000,
+      telemetry,
+      onMigrated: ({ from, names, to }) =>
+        telemetry.lifecycle("ledger_migrated", { from, to, names: names.join(", ") }),
     },
-    { now: Date.now, telemetry },
   );
 }
 

@@ -77,6 +77,13 @@ export const limits = {
   ledgerGroupMax: 256,
   /** Size to which the ledger's write-ahead log shrinks again after a burst. */
   ledgerLogBytesKept: 16 * 1024 * 1024,
+  /** PostgreSQL: connections of one process; a commit waits for the disk, and a server has a hundred or so for all. */
+  ledgerConnections: 10,
+  /** How often a transaction that others got in the way of is done again, and a call whose answer was lost. */
+  ledgerConflictTries: 8,
+  ledgerLostAnswerTries: 2,
+  /** A statement that takes longer than ledgerBusyMs is ended by the server; by then the server itself is gone. */
+  ledgerSilenceMs: 8_000,
   /** A process that could not renew cancels this long before its leases end. */
   leaseSafetyMs: 10_000,
   /** How long an unused connection of a client is kept; proxies in front keep theirs for 60 s. */

@@ -19,11 +19,7 @@ export type AllowanceDecision =
 
 /** Explicit allowances are granted whole or not at all; an omitted one is the largest that can be paid. */
 export function decideAllowance(order: AllowanceOrder, prices: Prices): AllowanceDecision {
-  const cap = Math.min(
-    order.requested ?? limits.outputAllowanceDefault,
-    limits.outputAllowanceMax,
-    Math.max(order.fitting ?? limits.outputAllowanceMax, 1),
-  );
+  const cap = outputAllowanceCap(order.requested, order.fitting);
   const affordable = affordableOutputTokens(order.inputBound, order.availableNanos, prices);
   const allowance = order.requested === null ? Math.min(cap, affordable) : cap;
   const asked = Math.max(allowance, 1);
@@ -31,6 +27,15 @@ export function decideAllowance(order: AllowanceOrder, prices: Prices): Allowanc
   return allowance >= 1 && needed <= order.availableNanos
     ? { granted: true, allowance, reservedNanos: needed }
     : { granted: false, neededNanos: needed, affordable };
+}
+
+/** What the allowance may be at most, whatever the credit; null as in the order. */
+export function outputAllowanceCap(requested: number | null, fitting: number | null): number {
+  return Math.min(
+    requested ?? limits.outputAllowanceDefault,
+    limits.outputAllowanceMax,
+    Math.max(fitting ?? limits.outputAllowanceMax, 1),
+  );
 }
 
 /** Output tokens that the credit pays for beside this input, 0 to the hard cap. */

@@ -91,7 +91,8 @@ function settingsCheck(warnings: readonly string[]): Check {
 }
 
 async function checkLedger(config: Config, shell: Shell): Promise<Check> {
-  const path = config.database.kind === "sqlite" ? config.database.path : "";
+  const { database } = config;
+  const path = database.kind === "sqlite" ? database.path : "PostgreSQL";
   try {
     await using ledger = await openLedger(config);
     await ledger.check();
@@ -114,7 +115,9 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
     return failed(
       "ledger",
       message,
-      `see that ${path} can be written by this user, or set TRIBUTARY_DATA_DIR (try: ${shell.programName} account list)`,
+      database.kind === "sqlite"
+        ? `see that ${path} can be written by this user, or set TRIBUTARY_DATA_DIR (try: ${shell.programName} account list)`
+        : `see that the server of TRIBUTARY_DATABASE_URL answers (try: ${shell.programName} account list)`,
     );
   }
 }

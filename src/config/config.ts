@@ -111,22 +111,32 @@ function readHost(read: SettingReader): string {
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {
   const url = read.text("TRIBUTARY_DATABASE_URL");
   if (url === null) return { kind: "sqlite", path: join(dataDir, "ledger.sqlite") };
-  if (/^postgres(?:ql)?:/i.test(url)) {
-    read.problem(
-      "TRIBUTARY_DATABASE_URL",
-      "this build keeps its ledger in SQLite; the PostgreSQL store comes with a later release",
-    );
-    return { kind: "postgres", url };
-  }
+  if (/^postgres(?:ql)?:/i.test(url)) return readPostgres(read, url);
   const path = /^sqlite:(?:\/\/)?(.+)$/i.exec(url)?.[1];
   if (path === undefined)
-    read.problem("TRIBUTARY_DATABASE_URL", "begin it with sqlite: and a path");
+    read.problem("TRIBUTARY_DATABASE_URL", "begin it with sqlite: and a path, or with postgres://");
   else if (path === ":memory:")
     read.problem(
       "TRIBUTARY_DATABASE_URL",
       "name a file: the account and key commands open the same ledger from another process",
     );
   return { kind: "sqlite", path: resolve(folder, path ?? "") };
+}
+
+function readPostgres(read: SettingReader, url: string): DatabaseConfig {
+  // The driver takes an empty host for a socket; the standard's parser takes no user beside one.
+  const parsed = URL.parse(
+    url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/:])/i, "$1socket"),
+  );
+  const name = "TRIBUTARY_DATABASE_URL";
+  if (parsed === null || parsed.host === "")
+    read.problem(
+      name,
+      "write it as postgres://user:password@host:5432/database, with the special characters of a password percent-encoded",
+    );
+  else if (parsed.pathname.length < 2)
+    read.problem(name, "name the database after the host and a /");
+  return { kind: "postgres", url };
 }
 
 function readDeployment(

@@ -43,10 +43,10 @@ export const variables = {
     meaning: "folder of the ledger file and of downloaded weights; made when missing",
   },
   TRIBUTARY_DATABASE_URL: {
-    kind: text("`sqlite:PATH`"),
+    kind: text("`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"),
     default: null,
     otherwise: "`ledger.sqlite` in the data folder",
-    meaning: "where the ledger is kept",
+    meaning: "where the ledger is kept; several replicas share one PostgreSQL",
   },
   TRIBUTARY_SQLITE_SYNCHRONOUS: {
     kind: choice("full", "normal"),

@@ -61,7 +61,6 @@ const packageHomes: Readonly<Record<string, string>> = {
   undici: "deployment/",
   pg: "ledger/postgres/",
   pino: "telemetry/",
-  pg: "ledger/postgres/",
   "gpt-tokenizer": "http/",
 };
 const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;

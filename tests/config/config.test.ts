@@ -118,6 +118,15 @@ describe("settings", () => {
     expect(configOf({ TRIBUTARY_DATABASE_URL: url }).database).toEqual({ kind: "sqlite", path });
   });
 
+  it.each([
+    "postgres://me:p%40ss@db:5432/ledger?sslmode=require",
+    "postgresql://db/ledger",
+    "postgres://me@/ledger?host=/run/postgresql",
+    "postgres:///ledger?host=/run/postgresql",
+  ])("take %s as it is", (url) => {
+    expect(configOf({ TRIBUTARY_DATABASE_URL: url }).database).toEqual({ kind: "postgres", url });
+  });
+
   it.each(["::1", "[::1]", "0.0.0.0", "tributary.internal", "localhost"])(
     "take %s as a host",
     (host) => {
@@ -152,6 +161,9 @@ describe("a bad setting", () => {
     ["TRIBUTARY_DATABASE_URL", "ledger.db", "sqlite:PATH"],
     ["TRIBUTARY_DATABASE_URL", "sqlite:", "sqlite:PATH"],
     ["TRIBUTARY_DATABASE_URL", "sqlite::memory:", "name a file"],
+    ["TRIBUTARY_DATABASE_URL", "postgres://db:port/ledger", "postgres://user:password@host"],
+    ["TRIBUTARY_DATABASE_URL", "postgres:ledger", "postgres://user:password@host"],
+    ["TRIBUTARY_DATABASE_URL", "postgres://db/", "name the database"],
     ["TRIBUTARY_DEPLOYMENT_URL", "127.0.0.1:8000", "http://"],
     ["TRIBUTARY_DEPLOYMENT_URL", "ftp://127.0.0.1", "http://"],
     ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1/chat/completions", "base address only"],
@@ -180,10 +192,10 @@ describe("a bad setting", () => {
     ]);
   });
 
-  it("says that PostgreSQL is not there yet, without its password", () => {
-    const [line] = linesOf({ TRIBUTARY_DATABASE_URL: "postgres://me:MARKER@db/ledger" });
-    expect(line).toContain("this build keeps its ledger in SQLite");
-    expect(line).toContain("postgres://(not shown)@db/ledger");
+  it("names the server and the database, without the password", () => {
+    const [line] = linesOf({ TRIBUTARY_DATABASE_URL: "postgres://me:MARKER@db" });
+    expect(line).toContain("name the database");
+    expect(line).toContain("postgres://(not shown)@db");
     expect(line).not.toContain("MARKER");
   });
 

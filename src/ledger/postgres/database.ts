@@ -1,0 +1,150 @@
+import { Pool, types, type PoolClient } from "pg";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { OperatorError } from "../operator-error.ts";
+import type { Row } from "../row.ts";
+import { StoreFault } from "../store-fault.ts";
+import { isAnswer, isConflict, storeFault } from "./fault.ts";
+
+/** How the server is reached. */
+export interface DatabaseSettings {
+  /** postgres://user:password@host:port/database?... */
+  readonly url: string;
+  /** Connections of this process; absent: limits.ledgerConnections. */
+  readonly connections?: number;
+  /** How long the server may work on one statement, and a call may wait for a connection; absent: limits.ledgerBusyMs. */
+  readonly busyMs?: number;
+}
+
+/** A statement with a name, so that a connection parses it once. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Runs one statement. */
+export type Query = (
+  statement: Statement,
+  ...values: readonly unknown[]
+) => Promise<readonly Row[]>;
+
+/** The server, behind a few connections. Promises reject with a Failure, an OperatorError or a StoreFault. */
+export interface Database extends AsyncDisposable {
+  /** One statement, one round trip, a transaction of its own; done again when others got in its way. */
+  readonly query: Query;
+  /** Several statements in one transaction, done again from the begin when others got in its way. */
+  transaction<Value>(step: (query: Query) => Promise<Value>): Promise<Value>;
+}
+
+/** Whether the call's answer was lost: it may have been done. */
+export function isLostAnswer(error: unknown): boolean {
+  return error instanceof StoreFault && error.kind === "unavailable" && !isAnswer(error.cause);
+}
+
+/** Connections are made when they are first wanted. */
+export function openDatabase(settings: DatabaseSettings): Database {
+  const busyMs = settings.busyMs ?? limits.ledgerBusyMs;
+  const pool = new Pool({
+    connectionString: settings.url,
+    max: settings.connections ?? limits.ledgerConnections,
+    connectionTimeoutMillis: busyMs,
+    statement_timeout: busyMs,
+    idle_in_transaction_session_timeout: busyMs,
+    query_timeout: limits.ledgerSilenceMs + busyMs - limits.ledgerBusyMs,
+    keepAlive: true,
+    application_name: "tributary",
+    types: { getTypeParser: typeParser as typeof types.getTypeParser },
+  });
+  // A connection that ends while nobody uses it; the next call makes another.
+  pool.on("error", () => {});
+  let closed = false;
+
+  async function once<Value>(work: (query: Query) => Promise<Value>): Promise<Value> {
+    if (closed) throw new StoreFault("unavailable", "the ledger has been closed");
+    if (pool.waitingCount >= limits.ledgerWaitingMax)
+      throw new StoreFault("busy", "too many operations wait for the ledger");
+    const client = await pool.connect();
+    let broken = true;
+    // One that breaks during a query tells the query; this keeps the same event from ending the process.
+    client.on("error", ignore);
+    try {
+      const value = await work(queryOf(client));
+      broken = false;
+      return value;
+    } catch (error) {
+      broken = !isAnswer(error) && !isRefusal(error);
+      throw error;
+    } finally {
+      client.off("error", ignore);
+      client.release(broken);
+    }
+  }
+
+  return {
+    query: (statement, ...values) =>
+      whileInTheWay(() => once((query) => query(statement, ...values))),
+    transaction: (step) => whileInTheWay(() => once((query) => inTransaction(query, step))),
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      await pool.end();
+    },
+  };
+}
+
+function ignore(): void {}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof Failure || error instanceof OperatorError;
+}
+
+function queryOf(client: PoolClient): Query {
+  return async ({ name, text }, ...values) => {
+    const result = await client.query<Row>({ name, text, values: [...values] });
+    return result.rows;
+  };
+}
+
+const begin = { name: "", text: "begin isolation level read committed" };
+const commit = { name: "", text: "commit" };
+const rollback = { name: "", text: "rollback" };
+const durable = {
+  name: "durable",
+  text: "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
+};
+
+async function inTransaction<Value>(
+  query: Query,
+  step: (query: Query) => Promise<Value>,
+): Promise<Value> {
+  await query(begin);
+  try {
+    await query(durable);
+    const value = await step(query);
+    await query(commit);
+    return value;
+  } catch (error) {
+    // A connection that is gone rolls back by itself.
+    if (isAnswer(error) || isRefusal(error)) await query(rollback);
+    throw error;
+  }
+}
+
+async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isRefusal(error) || error instanceof StoreFault) throw error;
+      if (!isConflict(error) || tries >= limits.ledgerConflictTries) throw storeFault(error);
+      await new Promise((resolve) => setTimeout(resolve, 2 ** tries * (0.5 + Math.random())));
+    }
+  }
+}
+
+// int8 and numeric as bigint: credit is never rounded. No statement here answers a fraction.
+const wholeNumbers = new Set([20, 1700]);
+
+function typeParser(type: number, format?: "text" | "binary"): (text: string) => unknown {
+  if (wholeNumbers.has(type)) return BigInt;
+  return types.getTypeParser(type, format) as (text: string) => unknown;
+}

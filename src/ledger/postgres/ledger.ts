@@ -1,0 +1,14 @@
+import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
+import {
+  connectPostgresStore,
+  type PostgresStoreParts,
+  type PostgresStoreSettings,
+} from "./store.ts";
+
+/** Opens the ledger in PostgreSQL. Rejects with an OperatorError when the database cannot be used. */
+export async function openPostgresLedger(
+  settings: PostgresStoreSettings,
+  parts: PostgresStoreParts & StoreLedgerParts,
+): Promise<StoreLedger> {
+  return openStoreLedger(await connectPostgresStore(settings, parts), parts);
+}

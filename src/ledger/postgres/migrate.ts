@@ -1,0 +1,82 @@
+import { postgresMigrations } from "../migrations/postgres/migrations.ts";
+import { OperatorError } from "../operator-error.ts";
+import { numberOf, textOf } from "../row.ts";
+import type { Database, Query } from "./database.ts";
+
+/** What a start changed in the schema. */
+export interface MigrationReport {
+  /** Number of the schema before; 0: there was none. */
+  readonly from: number;
+  readonly to: number;
+  readonly names: readonly string[];
+}
+
+// Any number that other programs on the same server are unlikely to lock: "TRIB" and a count.
+const migrationLock = 0x5452_4942_0001n;
+
+const serverVersion = {
+  name: "server-version",
+  text: "select current_setting('server_version_num')::bigint as number, current_setting('server_version') as text",
+};
+const oldestServer = 130_000;
+
+/** Brings the schema up to date; null when it was. Of several processes that start at once one does it, the others wait. */
+export async function migrate(database: Database, name: string): Promise<MigrationReport | null> {
+  const [server] = await database.query(serverVersion);
+  if (server === undefined || numberOf(server, "number") < oldestServer)
+    throw new OperatorError(
+      "ledger_unusable",
+      `The server of ${name} is PostgreSQL ${server === undefined ? "of no version" : textOf(server, "text")}; the ledger needs 13 or newer. Name another one in TRIBUTARY_DATABASE_URL.`,
+    );
+  if ((await ensureKnown(database.query, name)) === postgresMigrations.length) return null;
+  return database.transaction(async (query) => {
+    await query(statement("lock", "select pg_advisory_xact_lock($1)"), migrationLock);
+    // Only now: another process may have done it meanwhile.
+    const from = await ensureKnown(query, name);
+    if (from === postgresMigrations.length) return null;
+    if (from === 0) await query(statement("", createSchema));
+    const missing = postgresMigrations.slice(from);
+    for (const [index, migration] of missing.entries()) {
+      await query(statement("", migration.sql));
+      await query(
+        statement("record", "insert into tributary.migration (number, name) values ($1, $2)"),
+        from + index + 1,
+        migration.name,
+      );
+    }
+    return { from, to: postgresMigrations.length, names: missing.map((one) => one.name) };
+  });
+}
+
+const createSchema = `
+create schema if not exists tributary;
+create table tributary.migration (
+  number integer primary key,
+  name text not null,
+  applied_at timestamptz not null default now()
+);
+`;
+
+async function ensureKnown(query: Query, name: string): Promise<number> {
+  const [table] = await query(
+    statement("known", "select to_regclass('tributary.migration') is not null as present"),
+  );
+  if (table?.["present"] !== true) return 0;
+  const [row] = await query(
+    statement(
+      "version",
+      "select coalesce(max(number), 0)::bigint as number from tributary.migration",
+    ),
+  );
+  const version = row === undefined ? 0 : numberOf(row, "number");
+  if (version > postgresMigrations.length)
+    throw new OperatorError(
+      "ledger_unusable",
+      `${name} was written by a newer version of Tributary (schema ${String(version)}, this one knows ${String(postgresMigrations.length)}). Start that version, or a newer one.`,
+    );
+  return version;
+}
+
+function statement(name: string, text: string): { readonly name: string; readonly text: string } {
+  return { name: name === "" ? "" : `migrate-${name}`, text };
+}

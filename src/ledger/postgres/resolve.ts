@@ -1,0 +1,66 @@
+import { limits } from "../../limits.ts";
+import { bigOf, idOf, numberOf, textOf } from "../row.ts";
+import type { Database } from "./database.ts";
+import type { Clock, PostgresOperations } from "./operations.ts";
+
+const settle = {
+  name: "settle",
+  text: "select charged, applied from tributary.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+};
+// By request alone: replicas renew what they run, of many accounts, once in a third of a lease.
+const renew = {
+  name: "renew",
+  text: `update tributary.reservation set lease_until_ms = coalesce($3, tributary.now_ms()) + $2
+    where request_id = any($1::text[]) and state = 'open' returning request_id`,
+};
+const due = {
+  name: "due",
+  text: `select distinct account_id from tributary.reservation
+    where state = 'open' and lease_until_ms <= coalesce($1, tributary.now_ms()) limit $2`,
+};
+const expire = { name: "expire", text: "select tributary.expire($1, $2)::bigint as count" };
+const sweep = { name: "sweep", text: "select tributary.sweep_rate($1, $2, $3)" };
+
+type Resolve = Pick<PostgresOperations, "settle" | "renew" | "expire">;
+
+/** How reservations end, or live on. Every ending goes through "open" once, under the account's lock. */
+export function openResolve(database: Database, leaseMs: number, clock: Clock): Resolve {
+  return {
+    async settle(settlement) {
+      const { usage } = settlement;
+      const [row] = await database.query(
+        settle,
+        settlement.accountId,
+        settlement.requestId,
+        settlement.outcome,
+        usage?.inputTokens ?? null,
+        usage?.cachedInputTokens ?? null,
+        usage?.outputTokens ?? null,
+        usage?.reasoningTokens ?? null,
+        settlement.firstOutputMs,
+        settlement.totalMs,
+        clock(),
+      );
+      if (row === undefined) throw new Error("ledger: no answer from settle");
+      return { chargedNanos: bigOf(row, "charged"), applied: row["applied"] === true };
+    },
+    async renew(requestIds) {
+      if (requestIds.length === 0) return [];
+      const rows = await database.query(renew, requestIds, leaseMs, clock());
+      const ours = new Set(rows.map((row) => textOf(row, "request_id")));
+      return requestIds.filter((requestId) => ours.has(requestId));
+    },
+    async expire() {
+      await database.query(sweep, limits.rateWindowMs, limits.ledgerGroupMax, clock());
+      const accounts = await database.query(due, clock(), limits.ledgerGroupMax);
+      let total = 0;
+      // A transaction an account: no lock of one waits for another's.
+      for (const account of accounts) {
+        const id = idOf(account, "account_id", "acct_");
+        const [row] = await database.query(expire, id, clock());
+        if (row !== undefined) total += numberOf(row, "count");
+      }
+      return total;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { openAdministration } from "./administration.ts";
+import { openAdmit, type AdmitRules } from "./admit.ts";
+import { openAuthorize } from "./authorize.ts";
+import { openDatabase, type Database, type DatabaseSettings } from "./database.ts";
+import { migrate, type MigrationReport } from "./migrate.ts";
+import type { Clock, PostgresOperations } from "./operations.ts";
+import { openResolve } from "./resolve.ts";
+import type { AnswerOf, ArgumentOf, OperationName } from "../operations.ts";
+import { OperatorError } from "../operator-error.ts";
+import { StoreFault } from "../store-fault.ts";
+import type { StoreClient } from "../store-ledger.ts";
+
+/** Where the store is and what it decides by. */
+export interface PostgresStoreSettings extends DatabaseSettings, AdmitRules {
+  readonly requestsPerMinute: number;
+}
+
+/** What the store works with. */
+export interface PostgresStoreParts {
+  /** For a simulation; absent: the server's clock, the same for all replicas. */
+  readonly now?: () => number;
+  readonly onMigrated?: (report: MigrationReport) => void;
+}
+
+/** Connects and migrates. Rejects with an OperatorError when the database cannot be used. */
+export async function connectPostgresStore(
+  settings: PostgresStoreSettings,
+  parts: PostgresStoreParts,
+): Promise<StoreClient> {
+  const name = databaseName(settings.url);
+  const database = openDatabase(settings);
+  try {
+    const report = await migrate(database, name);
+    if (report !== null) parts.onMigrated?.(report);
+  } catch (error) {
+    await database[Symbol.asyncDispose]();
+    if (!(error instanceof StoreFault)) throw error;
+    throw new OperatorError(
+      "ledger_unusable",
+      `The ledger ${name} cannot be opened: ${error.message}. Check that the server runs and answers there, that user and password are right, and that the user may create a schema in that database, or name another one in TRIBUTARY_DATABASE_URL.`,
+      error,
+    );
+  }
+  const operations = openOperations(database, settings, () => parts.now?.() ?? null);
+  return {
+    call: (operation, argument) => apply(operations, operation, argument),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+function openOperations(
+  database: Database,
+  settings: PostgresStoreSettings,
+  clock: Clock,
+): PostgresOperations {
+  return {
+    authorize: openAuthorize(database, settings.requestsPerMinute, clock),
+    admit: openAdmit(database, settings, clock),
+    ...openResolve(database, settings.leaseMs, clock),
+    ...openAdministration(database, clock),
+    async check() {
+      await database.query(anything);
+      return null;
+    },
+  };
+}
+
+const anything = { name: "check", text: "select 1 as one from tributary.account limit 1" };
+
+function apply<Name extends OperationName>(
+  operations: PostgresOperations,
+  name: Name,
+  argument: ArgumentOf<Name>,
+): Promise<AnswerOf<Name>> {
+  // The type of a name ties its argument to its answer; a lookup by name loses that tie.
+  const operation = operations[name] as (argument: ArgumentOf<Name>) => Promise<AnswerOf<Name>>;
+  return operation(argument);
+}
+
+/** Host and database as a message may show them: without user and password. */
+function databaseName(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null) return "in PostgreSQL";
+  return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+}

@@ -1,0 +1,125 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { Client } from "pg";
+
+/** A real server of its own, on a socket in a folder of its own, which go with the value. */
+export interface PostgresServer extends AsyncDisposable {
+  /** The address of a new, empty database. */
+  createDatabase(name: string): Promise<string>;
+  url(database: string): string;
+  /** Ends the process as a crash would, or in order. */
+  stop(how: "crash" | "in-order"): Promise<void>;
+  start(): Promise<void>;
+}
+
+const run = promisify(execFile);
+const user = "ledger";
+
+/** Where the server's programs are; null: there are none. */
+export function findPostgres(): string | null {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian)
+    ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a))
+    : [];
+  const folders = [
+    // oxlint-disable-next-line node/no-process-env -- tests find a program as a shell would
+    ...(process.env["PATH"] ?? "").split(delimiter),
+    ...versions.map((version) => join(debian, version, "bin")),
+  ];
+  return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
+}
+
+/** Makes and starts a server. It does not sync to disk: no test cuts the power. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const programs = findPostgres();
+  if (programs === null)
+    throw new Error("no PostgreSQL here: install Debian's postgresql, or put initdb into PATH");
+  const folder = mkdtempSync(join(tmpdir(), "pg-"));
+  const identity = await unprivileged();
+  if (identity !== null) chownSync(folder, identity.uid, identity.gid);
+  const options = { cwd: folder, env: { LC_ALL: "C", PATH: programs }, ...identity };
+  const data = join(folder, "data");
+  await run(
+    join(programs, "initdb"),
+    ["-D", data, "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
+    options,
+  );
+  let ended: Promise<unknown> = Promise.resolve();
+  let signal: (name: NodeJS.Signals) => void = () => {};
+
+  const url = (database: string): string =>
+    `postgres://${user}@/${database}?host=${encodeURIComponent(folder)}`;
+  async function start(): Promise<void> {
+    const server = spawn(
+      join(programs ?? "", "postgres"),
+      // prettier-ignore
+      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=64MB", "-c", "max_connections=80"],
+      { ...options, stdio: "ignore" },
+    );
+    ended = once(server, "exit");
+    signal = (name) => void server.kill(name);
+    const until = performance.now() + 20_000;
+    for (;;) {
+      try {
+        await execute(url("postgres"), "select 1");
+        return;
+      } catch (error) {
+        if (performance.now() > until || server.exitCode !== null) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+    }
+  }
+  async function stop(how: "crash" | "in-order"): Promise<void> {
+    // Immediate and fast shutdown: the first recovers at the next start, as after a crash.
+    signal(how === "crash" ? "SIGQUIT" : "SIGINT");
+    await ended;
+  }
+  await start();
+  return {
+    url,
+    start,
+    stop,
+    async createDatabase(name) {
+      await execute(url("postgres"), `create database ${name}`);
+      return url(name);
+    },
+    async [Symbol.asyncDispose]() {
+      await stop("crash");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server refuses to run as root: then it gets the user that its package has made, or nobody. */
+async function unprivileged(): Promise<{ readonly uid: number; readonly gid: number } | null> {
+  if (process.getuid?.() !== 0) return null;
+  for (const name of ["postgres", "nobody"]) {
+    try {
+      const [uid, gid] = await Promise.all([run("id", ["-u", name]), run("id", ["-g", name])]);
+      return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+    } catch {
+      // The next one.
+    }
+  }
+  throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
+}
+
+/** One statement over a connection of its own; the rows as text. */
+export async function execute(
+  url: string,
+  sql: string,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const result = await client.query<Record<string, unknown>>(sql);
+    return result.rows;
+  } finally {
+    await client.end();
+  }
+}
