@@ -49,7 +49,7 @@ const setStatus = {
 };
 const move = {
   name: "move",
-  text: "select tributary.move($1, $2, $3, 0, 0, null, $4, coalesce($5, tributary.now_ms()))",
+  text: "select tributary.move($1, $2, $3, 0, 0, 'operator', null, $4, coalesce($5, tributary.now_ms()))",
 };
 // One row or none decides who is first, which a transaction alone does not serialize.
 const lockFirst = {

@@ -92,7 +92,7 @@ function openRenew(database: DatabaseSync, leaseMs: number): Resolve["renew"] {
 function openExpire(database: DatabaseSync, parts: ResolveParts): Resolve["expire"] {
   const due = database.prepare(
     `select request_id, account_id, reserved_nanos from reservation
-     where state = 'open' and lease_until_ms <= ? order by lease_until_ms limit ?`,
+     where state = 'open' and lease_until_ms <= ? order by lease_until_ms, request_id limit ?`,
   );
   const close = database.prepare(
     `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?,

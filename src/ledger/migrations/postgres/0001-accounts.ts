@@ -9,8 +9,9 @@ create table tributary.account (
   balance_nanos bigint not null check (balance_nanos >= 0),
   held_nanos bigint not null check (held_nanos between 0 and balance_nanos),
   running integer not null check (running >= 0 and (running > 0 or held_nanos = 0)),
-  -- Sequence of the account's last journal entry.
+  -- Sequence and hash of the account's last journal entry; 32 zero bytes before the first.
   entries bigint not null check (entries >= 0),
+  head bytea not null default decode(repeat('00', 32), 'hex') check (length(head) = 32),
   created_at_ms bigint not null
 ) with (fillfactor = 50);
 
@@ -50,6 +51,10 @@ create table tributary.reservation (
   resolved_at_ms bigint,
   first_output_ms bigint,
   total_ms bigint,
+  -- The entry that reserved, the entry that resolved, and the hash of the newer of the two.
+  reserved_sequence bigint not null,
+  resolved_sequence bigint,
+  head bytea not null check (length(head) = 32),
   primary key (account_id, request_id),
   check ((state = 'open') = (charged_nanos is null)),
   check ((state = 'open') = (outcome is null)),
@@ -60,22 +65,41 @@ create index reservation_request on tributary.reservation (request_id);
 create index reservation_lease on tributary.reservation (account_id, lease_until_ms) where state = 'open';
 create index reservation_account on tributary.reservation (account_id, admitted_at_ms);
 
--- Append-only: the deltas of an account add up to its balance and to what it holds.
+-- Append-only: the deltas of an account add up to its balance and to what it holds. Each hash covers the one before it.
 create table tributary.entry (
   account_id text collate "C" not null references tributary.account (id),
   sequence bigint not null check (sequence >= 1),
   at_ms bigint not null,
-  kind text not null check (kind in ('credit', 'takeback', 'reserve', 'settle', 'expire')),
+  kind text not null check (kind in ('credit', 'takeback', 'reserve', 'settle', 'expire', 'checkpoint')),
   balance_delta_nanos bigint not null,
   held_delta_nanos bigint not null,
+  -- The id of the caller's key, 'operator' or 'service'.
+  actor text collate "C" not null,
   request_id text collate "C",
   note text,
+  hash bytea not null check (length(hash) = 32),
   primary key (account_id, sequence)
+);
+
+-- What an account had after its entry of that number; entries up to it may have been removed.
+create table tributary.checkpoint (
+  account_id text collate "C" primary key references tributary.account (id),
+  sequence bigint not null check (sequence >= 1),
+  hash bytea not null check (length(hash) = 32),
+  balance_nanos bigint not null check (balance_nanos >= 0),
+  held_nanos bigint not null check (held_nanos between 0 and balance_nanos),
+  -- Credits minus takebacks.
+  credited_nanos bigint not null,
+  at_ms bigint not null
 );
 
 create function tributary.refuse_change() returns trigger language plpgsql as $body$
 begin
-  raise exception 'journal entries are never changed or removed';
+  if tg_op = 'DELETE' then
+    if exists (select 1 from tributary.checkpoint c where c.account_id = old.account_id and c.sequence >= old.sequence)
+    then return old; end if;
+  end if;
+  raise exception 'journal entries are never changed, and never removed but behind a checkpoint';
 end
 $body$;
 

@@ -16,24 +16,25 @@ create function tributary.cost_nanos(
   select div(_input_tokens::numeric * _input_price + _output_tokens::numeric * _output_price + 999999, 1000000)
 $body$;
 
--- The only place that changes a balance: from the row itself, with the journal entry beside it.
+-- The only place that changes a balance: from the row itself, with the journal entry beside it. The bytes that are
+-- hashed are those of ledger/journal.ts.
 create function tributary.move(
-  _account text, _kind text, _balance_delta bigint, _held_delta bigint, _running_delta integer,
-  _request text, _note text, _now bigint
-) returns void language plpgsql as $body$
-declare
-  _sequence bigint;
+  _account text, _kind text, _balance_delta bigint, _held_delta bigint, _running_delta integer, _actor text,
+  _request text, _note text, _now bigint, out written_sequence bigint, out written_hash bytea
+) language plpgsql as $body$
 begin
   -- Credit that moved survives a power cut, whatever the session was told.
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'on', true);
   end if;
-  update tributary.account set balance_nanos = balance_nanos + _balance_delta,
-      held_nanos = held_nanos + _held_delta, running = running + _running_delta, entries = entries + 1
-    where id = _account returning entries into strict _sequence;
-  insert into tributary.entry
-      (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, request_id, note)
-    values (_account, _sequence, _now, _kind, _balance_delta, _held_delta, _request, _note);
+  update tributary.account a set balance_nanos = a.balance_nanos + _balance_delta,
+      held_nanos = a.held_nanos + _held_delta, running = a.running + _running_delta, entries = a.entries + 1,
+      head = sha256(a.head || convert_to(concat_ws(chr(10), 'tributary-entry-1', _account, a.entries + 1, _now, _kind,
+        _balance_delta, _held_delta, _actor, coalesce(_request, ''), coalesce('=' || _note, '')), 'UTF8'))
+    where a.id = _account returning a.entries, a.head into strict written_sequence, written_hash;
+  insert into tributary.entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
+      request_id, note, hash)
+    values (_account, written_sequence, _now, _kind, _balance_delta, _held_delta, _actor, _request, _note, written_hash);
 end
 $body$;
 
@@ -127,6 +128,8 @@ declare
   _row record;
   _revoked_at_ms bigint;
   _available numeric;
+  _sequence bigint;
+  _hash bytea;
   _input numeric := _input_bound::numeric * _input_price;
 begin
   select a.status, a.balance_nanos, a.held_nanos, a.running into _row
@@ -165,11 +168,13 @@ begin
     verdict := 'credit'; return;
   end if;
   _now := coalesce(_at_ms, tributary.now_ms());
+  select m.written_sequence, m.written_hash into _sequence, _hash
+    from tributary.move(_account, 'reserve', 0, nanos::bigint, 1, _key, _request, null, _now) m;
   insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, input_bound, allowance,
-      input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms)
+      input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
+      reserved_sequence, head)
     values (_account, _request, _key, 'open', _format, _streamed, _input_bound, granted,
-      _input_price, _output_price, nanos, _now, _now + _lease_ms);
-  perform tributary.move(_account, 'reserve', 0, nanos::bigint, 1, _request, null, _now);
+      _input_price, _output_price, nanos, _now, _now + _lease_ms, _sequence, _hash);
   verdict := 'admitted';
   input_price := _input_price;
   output_price := _output_price;
@@ -185,22 +190,25 @@ create function tributary.settle(
 declare
   _now bigint;
   _row record;
+  _sequence bigint;
+  _hash bytea;
 begin
   perform 1 from tributary.account a where a.id = _account for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
-  select r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million into _row
+  select r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million into _row
     from tributary.reservation r where r.account_id = _account and r.request_id = _request;
   applied := coalesce(_row.state = 'open', false);
   -- Never admitted: nothing is held, nothing is owed. Resolved before: as it was then.
   if not applied then charged := coalesce(_row.charged_nanos, 0); return; end if;
   charged := case when _input_tokens is null then 0 else least(_row.reserved_nanos, tributary.cost_nanos(
     _input_tokens, _output_tokens, _row.input_nanos_per_million, _row.output_nanos_per_million)) end;
+  select m.written_sequence, m.written_hash into _sequence, _hash
+    from tributary.move(_account, 'settle', -charged, -_row.reserved_nanos, -1, _row.key_id, _request, null, _now) m;
   update tributary.reservation r set state = 'settled', charged_nanos = charged, outcome = _outcome,
       input_tokens = _input_tokens, cached_input_tokens = _cached_input_tokens, output_tokens = _output_tokens,
       reasoning_tokens = _reasoning_tokens, resolved_at_ms = _now, first_output_ms = _first_output_ms,
-      total_ms = _total_ms
+      total_ms = _total_ms, resolved_sequence = _sequence, head = _hash
     where r.account_id = _account and r.request_id = _request;
-  perform tributary.move(_account, 'settle', -charged, -_row.reserved_nanos, -1, _request, null, _now);
 end
 $body$;
 
@@ -209,6 +217,8 @@ create function tributary.expire(_account text, _at_ms bigint) returns integer l
 declare
   _now bigint;
   _row record;
+  _sequence bigint;
+  _hash bytea;
   _count integer := 0;
 begin
   perform 1 from tributary.account a where a.id = _account for no key update;
@@ -217,10 +227,11 @@ begin
       where r.account_id = _account and r.state = 'open' and r.lease_until_ms <= _now
       order by r.lease_until_ms, r.request_id for update skip locked
   loop
-    update tributary.reservation r
-      set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = _now
+    select m.written_sequence, m.written_hash into _sequence, _hash
+      from tributary.move(_account, 'expire', 0, -_row.reserved_nanos, -1, 'service', _row.request_id, null, _now) m;
+    update tributary.reservation r set state = 'expired', charged_nanos = 0, outcome = 'lease-lost',
+        resolved_at_ms = _now, resolved_sequence = _sequence, head = _hash
       where r.account_id = _account and r.request_id = _row.request_id;
-    perform tributary.move(_account, 'expire', 0, -_row.reserved_nanos, -1, _row.request_id, null, _now);
     _count := _count + 1;
   end loop;
   return _count;
