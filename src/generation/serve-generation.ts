@@ -15,6 +15,7 @@ import type {
   Settlement,
   SettlementOutcome,
 } from "../ledger/ledger.ts";
+import { systemTimers, type Timers } from "../ledger/timers.ts";
 import { limits } from "../limits.ts";
 import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";
 import { openMeter, type Meter } from "./meter.ts";
@@ -63,6 +64,7 @@ export interface GenerationParts {
   readonly telemetry: Telemetry;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number;
+  readonly timers?: Timers;
 }
 
 /** A generation in the hands of its caller, from before it is admitted until after it has ended. */
@@ -104,6 +106,7 @@ async function admitAndStart(
       streamed: order.streamed,
     });
   } catch (error) {
+    void releaseWhatMayBeHeld(order, error, ledger);
     sink.end(refusal(error, control), null);
     return;
   }
@@ -112,10 +115,37 @@ async function admitAndStart(
     generation.end({ type: "cancelled" });
     return;
   }
-  sink.admitted(admission);
+  try {
+    sink.admitted(admission);
+  } catch (error) {
+    control.fail(failureFromUnknown(error));
+    generation.end({ type: "cancelled" });
+    return;
+  }
   const loseLease = (): void => control.stop(leaseFailure(), "lease-lost");
   parts.leases.hold(order.requestId, loseLease, askedAtMs);
   control.attach(deployment.start(order.prompt, admission.allowance, generation));
+}
+
+/** When the store's answer was lost, the reservation may stand: without this its slot waits for the lease to end. */
+async function releaseWhatMayBeHeld(
+  order: GenerationOrder,
+  error: unknown,
+  ledger: Ledger,
+): Promise<void> {
+  if (failureFromUnknown(error).kind.status < 500) return;
+  try {
+    await ledger.settle({
+      requestId: order.requestId,
+      accountId: order.caller.accountId,
+      outcome: "failed",
+      usage: null,
+      firstOutputMs: null,
+      totalMs: 0,
+    });
+  } catch {
+    // The store is still away; the lease ends the reservation.
+  }
 }
 
 function refusal(error: unknown, control: Control): AnswerEnding {
@@ -197,7 +227,7 @@ async function settle(
     })
     // The lease is renewed until then: a settlement that must wait for the store is not overtaken by expiry.
     .finally(() => parts.leases.drop(requestId));
-  const charged = await withinMs(settling, limits.settlementWaitMs);
+  const charged = await withinMs(settling, limits.settlementWaitMs, parts.timers ?? systemTimers);
   if (charged !== "late") return charged;
   parts.telemetry.settlementLate({ requestId });
   return 0n;
@@ -310,14 +340,20 @@ function openControl(): Control {
   };
 }
 
-async function withinMs<Value>(promise: Promise<Value>, waitMs: number): Promise<Value | "late"> {
-  let timer: NodeJS.Timeout | undefined;
+async function withinMs<Value>(
+  promise: Promise<Value>,
+  waitMs: number,
+  timers: Timers,
+): Promise<Value | "late"> {
+  let timer: unknown;
   const late = new Promise<"late">((resolveLate) => {
-    timer = setTimeout(resolveLate, waitMs, "late");
+    timer = timers.set(() => {
+      resolveLate("late");
+    }, waitMs);
   });
   try {
     return await Promise.race([promise, late]);
   } finally {
-    clearTimeout(timer);
+    timers.clear(timer);
   }
 }

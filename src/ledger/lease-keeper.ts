@@ -1,5 +1,6 @@
 import type { Ledger, RequestId } from "./ledger.ts";
 import { limits } from "../limits.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 
 /** Keeps the leases of this process's reservations, and gives back what dead processes held. */
 export interface LeaseKeeper extends AsyncDisposable {
@@ -18,12 +19,6 @@ export interface LeaseTelemetry {
   ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
 }
 
-/** Timers, so that tests need not wait. */
-export interface LeaseTimers {
-  set(callback: () => void, delayMs: number): unknown;
-  clear(timer: unknown): void;
-}
-
 /** How long leases are, and what the keeper works with. */
 export interface LeaseKeeperParts {
   /** As the ledger gives them. */
@@ -31,7 +26,7 @@ export interface LeaseKeeperParts {
   readonly telemetry: LeaseTelemetry;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs?: () => number;
-  readonly timers?: LeaseTimers;
+  readonly timers?: Timers;
 }
 
 interface Held {
@@ -178,10 +173,3 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
 export function leaseSafetyMs(leaseMs: number): number {
   return Math.min(limits.leaseSafetyMs, leaseMs / 6);
 }
-
-const systemTimers: LeaseTimers = {
-  set: (callback, delayMs) => setTimeout(callback, delayMs),
-  clear(timer) {
-    clearTimeout(timer as NodeJS.Timeout | undefined);
-  },
-};

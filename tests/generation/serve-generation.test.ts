@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import type { Deployment, Ending, GenerationSink } from "../../src/deployment/deployment.ts";
+import { Failure } from "../../src/failure.ts";
+import {
+  type AnswerEnding,
+  type AnswerSink,
+  serveGeneration,
+  type ServedGeneration,
+} from "../../src/generation/serve-generation.ts";
+import type { AdmitOrder, Ledger, Settlement } from "../../src/ledger/ledger.ts";
+import type { Telemetry } from "../../src/telemetry/events.ts";
+
+const prices = { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n };
+const usage = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 5, reasoningTokens: 0 };
+const finished: Ending = {
+  type: "finished",
+  finish: { reason: "stop", stopSequence: null },
+  usage,
+};
+
+/** A generation between a ledger and a deployment that do what the test says, and nothing else. */
+function begin(faults: {
+  readonly admit?: () => Promise<never>;
+  readonly settle?: () => Promise<never>;
+  readonly onEvents?: () => void;
+  readonly onAdmitted?: () => void;
+}) {
+  const orders: AdmitOrder[] = [];
+  const settlements: Settlement[] = [];
+  const calls: string[] = [];
+  const leases = new Map<string, () => void>();
+  const started = Promise.withResolvers<GenerationSink>();
+  const ended = Promise.withResolvers<AnswerEnding>();
+  const ledger = {
+    async admit(order: AdmitOrder) {
+      orders.push(order);
+      if (faults.admit !== undefined) await faults.admit();
+      return { allowance: 100, reservedNanos: 1_000_000n, prices };
+    },
+    async settle(settlement: Settlement) {
+      settlements.push(settlement);
+      if (faults.settle !== undefined) await faults.settle();
+      return { chargedNanos: settlement.usage === null ? 0n : 30_000n, applied: true };
+    },
+  } as unknown as Ledger;
+  const deployment = {
+    describe: () => ({ ready: true, model: "m", contextTokens: 50, takesTools: true }),
+    start(_prompt: unknown, outputTokensMax: number, sink: GenerationSink) {
+      calls.push(`start ${String(outputTokensMax)}`);
+      queueMicrotask(() => started.resolve(sink));
+      return {
+        pause: () => void calls.push("pause"),
+        resume: () => void calls.push("resume"),
+        cancel: () => {
+          calls.push("cancel");
+          queueMicrotask(() => sink.end({ type: "cancelled" }));
+        },
+      };
+    },
+  } as unknown as Deployment;
+  const telemetry = {
+    failed: () => void calls.push("failed"),
+    settlementLate: () => void calls.push("late"),
+  } as unknown as Telemetry;
+  const answer: AnswerSink = {
+    admitted() {
+      calls.push("admitted");
+      faults.onAdmitted?.();
+    },
+    accepted: () => void calls.push("accepted"),
+    events() {
+      calls.push("events");
+      faults.onEvents?.();
+    },
+    end(ending) {
+      calls.push(ending.type);
+      ended.resolve(ending);
+    },
+  };
+  const served: ServedGeneration = serveGeneration(
+    {
+      requestId: "req_1",
+      caller: {
+        accountId: "acct_a",
+        keyId: "key_a",
+        ticket: null,
+        rate: { limit: 1, remaining: 1, resetMs: 0 },
+      },
+      format: "messages",
+      streamed: true,
+      prompt: { bytes: new Uint8Array() },
+      inputBound: 100,
+      inputTokensEstimate: 20,
+      outputTokensRequested: null,
+    },
+    answer,
+    {
+      ledger,
+      deployment,
+      telemetry,
+      leases: {
+        hold: (id, onLost) => void leases.set(id, onLost),
+        drop: (id) => void leases.delete(id),
+      },
+      monotonicMs: () => performance.now(),
+    },
+  );
+  return {
+    orders,
+    settlements,
+    calls,
+    leases,
+    served,
+    sink: started.promise,
+    ended: ended.promise,
+  };
+}
+
+const piece = [{ type: "text-start" }, { type: "text-delta", text: "a" }] as const;
+
+describe("serving a generation", () => {
+  it("admits, starts with exactly the allowance, settles, and then ends", async () => {
+    const one = begin({});
+    const sink = await one.sink;
+    expect(one.orders[0]?.outputTokensFitting).toBe(30);
+    expect([...one.leases.keys()]).toEqual(["req_1"]);
+    sink.accepted();
+    sink.events(piece, null);
+    sink.end(finished);
+    expect(one.calls).not.toContain("finished");
+    expect(await one.ended).toMatchObject({ type: "finished", finish: { usage } });
+    expect(one.calls).toEqual(["admitted", "start 100", "accepted", "events", "finished"]);
+    expect(one.settlements).toMatchObject([{ outcome: "completed", usage }]);
+    expect(one.leases.size).toBe(0);
+  });
+
+  it("ends an answer whose writer breaks, and charges nothing for it", async () => {
+    const one = begin({
+      onEvents: () => {
+        throw new Error("a bug of an encoder");
+      },
+    });
+    const sink = await one.sink;
+    sink.accepted();
+    sink.events(piece, null);
+    expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "internal" } });
+    expect(one.calls).toContain("cancel");
+    expect(one.settlements).toMatchObject([{ outcome: "failed", usage: null }]);
+  });
+
+  it("never reaches the deployment when the answer cannot even be opened", async () => {
+    const one = begin({
+      onAdmitted: () => {
+        throw new Error("a bug of a format");
+      },
+    });
+    expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "internal" } });
+    expect(one.calls.some((call) => call.startsWith("start"))).toBe(false);
+    expect(one.settlements).toMatchObject([{ outcome: "failed", usage: null }]);
+  });
+
+  it("cancels and charges nothing when the lease is lost", async () => {
+    const one = begin({});
+    const sink = await one.sink;
+    sink.accepted();
+    sink.events(piece, null);
+    one.leases.get("req_1")?.();
+    expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "overloaded" } });
+    expect(one.settlements).toMatchObject([{ outcome: "lease-lost", usage: null }]);
+  });
+
+  it("does not start when the client left while it was being admitted", async () => {
+    const gate = Promise.withResolvers<never>();
+    const one = begin({ admit: () => gate.promise });
+    one.served.cancel();
+    gate.resolve(undefined as never);
+    expect(await one.ended).toEqual({ type: "cancelled" });
+    expect(one.calls).toEqual(["cancelled"]);
+    expect(one.settlements).toMatchObject([{ outcome: "cancelled-before-output", usage: null }]);
+  });
+
+  it("gives back what a lost answer of the ledger may have left open, but not after a refusal", async () => {
+    const lost = begin({
+      admit: () => Promise.reject(new Failure("overloaded", "The ledger is away.")),
+    });
+    expect(await lost.ended).toMatchObject({ type: "failed", failure: { code: "overloaded" } });
+    expect(lost.settlements).toMatchObject([{ requestId: "req_1", usage: null }]);
+    const refused = begin({
+      admit: () => Promise.reject(new Failure("insufficient_credit", "Not enough.")),
+    });
+    await refused.ended;
+    expect(refused.settlements).toEqual([]);
+  });
+
+  it("does not let a slow ledger hold up the end for longer than its limit", async () => {
+    const one = begin({ settle: () => new Promise<never>(() => undefined) });
+    const sink = await one.sink;
+    sink.events(piece, null);
+    sink.end(finished);
+    expect((await one.ended).type).toBe("finished");
+    expect(one.calls).toContain("late");
+    // Still ours: a settlement that is under way must not be overtaken by expiry.
+    expect(one.leases.size).toBe(1);
+  });
+
+  it("pauses a deployment that starts after its reader has stopped", async () => {
+    const one = begin({});
+    one.served.pause();
+    await one.sink;
+    expect(one.calls).toContain("pause");
+  });
+});
