@@ -7,6 +7,7 @@ import { OperatorError } from "./operator-error.ts";
 import type { AnswerOf, ArgumentOf, NewKey, OperationName } from "./operations.ts";
 import { unknownKey } from "./refusals.ts";
 import { StoreFault } from "./store-fault.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 
 /** A store as the ledger reaches it. Calls reject with a Failure, an OperatorError or a StoreFault. */
 export interface StoreClient extends AsyncDisposable {
@@ -18,6 +19,7 @@ export interface StoreLedgerParts {
   readonly telemetry?: {
     ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
   };
+  readonly timers?: Timers;
 }
 
 /** Both halves of the ledger over one store. */
@@ -127,7 +129,7 @@ async function settle(
       const again = cause instanceof StoreFault && cause.kind !== "bug";
       if (last || !again) throw failureOf(cause);
       parts.parts.telemetry?.ledgerRetry({ operation: "settle", cause });
-      await pause(delayMs, closed);
+      await pause(delayMs, closed, parts.parts.timers ?? systemTimers);
     }
   }
 }
@@ -146,15 +148,15 @@ function ensureWhole(settlement: Settlement): void {
   });
 }
 
-function pause(delayMs: number, ended: AbortSignal): Promise<void> {
+function pause(delayMs: number, ended: AbortSignal, timers: Timers): Promise<void> {
   if (ended.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const finish = (): void => {
-      clearTimeout(timer);
+      timers.clear(timer);
       ended.removeEventListener("abort", finish);
       resolve();
     };
-    const timer = setTimeout(finish, delayMs);
+    const timer = timers.set(finish, delayMs);
     ended.addEventListener("abort", finish);
   });
 }

@@ -27,7 +27,11 @@ export interface SqliteStore extends Disposable {
 
 /** Opens the file, creating and migrating it as needed. */
 export function openStore(settings: StoreSettings): SqliteStore {
-  const database = openDatabase(settings);
+  return openStoreOn(openDatabase(settings), settings);
+}
+
+/** The store over an open database, which closes with it; a simulation has several on one. */
+export function openStoreOn(database: DatabaseSync, settings: StoreSettings): SqliteStore {
   const operations = openOperations(database, settings);
   const transaction = openTransaction(database);
   return {
