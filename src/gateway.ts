@@ -53,7 +53,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     monotonicMs: () => performance.now(),
     newId,
     metrics: () => telemetry.metricsText(),
-    state: { draining: false, requests: 0, generations: new Set() },
+    state: { draining: false, closing: false, requests: 0, generations: new Set() },
   };
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);

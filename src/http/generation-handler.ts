@@ -28,14 +28,20 @@ export async function handleGeneration(
 ): Promise<void> {
   const caller = await authorize(exchange, route, service);
   ensureRoom(service);
-  service.state.requests += 1;
-  try {
-    const order = await readOrder(exchange, { route, caller, service });
-    if (exchange.gone.aborted) return;
-    await answer(exchange, order, service);
-  } finally {
-    service.state.requests -= 1;
-  }
+  takePlace(exchange, service);
+  const order = await readOrder(exchange, { route, caller, service });
+  if (exchange.gone.aborted) return;
+  if (service.state.closing) throw shuttingDown();
+  await answer(exchange, order, service);
+}
+
+/** Until the client has its whole answer or is gone: a drain must not cut off what a slow reader has yet to read. */
+function takePlace({ response }: Exchange, { state }: Service): void {
+  if (response.closed) return;
+  state.requests += 1;
+  response.once("close", () => {
+    state.requests -= 1;
+  });
 }
 
 /** The ledger's first step, before the body is read. */
@@ -44,16 +50,19 @@ export async function authorize(
   route: Pick<GenerationRoute, "preferredKey">,
   service: Service,
 ): Promise<Caller> {
-  if (service.state.draining)
-    throw new Failure("overloaded", "The service is shutting down. Try again in a moment.", {
-      retryAfterSeconds: 5,
-    });
+  if (service.state.draining) throw shuttingDown();
   const key = presentedKey(exchange.request.headers, route.preferredKey);
   const caller = await service.ledger.authorize(key, true);
   exchange.record.caller = caller;
   const headers = rateHeaders(caller.rate, exchange.shape, service.now());
   for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
   return caller;
+}
+
+function shuttingDown(): Failure {
+  return new Failure("overloaded", "The service is shutting down. Try again in a moment.", {
+    retryAfterSeconds: 5,
+  });
 }
 
 function ensureRoom(service: Service): void {

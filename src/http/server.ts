@@ -229,6 +229,7 @@ function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: 
 async function drain(service: Service, withinMs: number): Promise<void> {
   service.state.draining = true;
   if (await isIdleWithin(service, withinMs)) return;
+  service.state.closing = true;
   const failure = new Failure(
     "overloaded",
     "The service is shutting down before this answer was complete. Nothing was charged. Try again in a moment.",

@@ -27,7 +27,9 @@ export interface ServiceSettings {
 /** What changes while the process runs. */
 export interface ServiceState {
   draining: boolean;
-  /** Generation requests from after authorization until their end. */
+  /** The time of the drain is over: what still reads its body is not admitted any more. */
+  closing: boolean;
+  /** Generation requests from after authorization until their clients have the answer or are gone. */
   requests: number;
   /** Those of them that are being served. */
   readonly generations: Set<ServedGeneration>;
