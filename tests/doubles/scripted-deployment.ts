@@ -74,6 +74,8 @@ export interface ScriptedDeployment extends AsyncDisposable {
   answerNext(...steps: readonly Step[]): void;
   /** What every request gets for which `answerNext` left nothing; the default is a short text. */
   answerAlways(...steps: readonly Step[]): void;
+  /** What requests get whose body contains the text, before all others; for many at once. */
+  answerFor(text: string, ...steps: readonly Step[]): void;
   /** Answers a path other than that of generations; `/v1/models` is there from the start. */
   route(method: "GET" | "POST", path: string, answer: RouteAnswer): void;
   /** Resolves with the request number `index` (from 0) as soon as it has arrived. */
@@ -96,6 +98,7 @@ export async function startScriptedDeployment(
   const requests: RecordedRequest[] = [];
   const otherRequests: string[] = [];
   const queued: (readonly Step[])[] = [];
+  const marked = new Map<string, readonly Step[]>();
   const waiting = new Map<number, PromiseWithResolvers<RecordedRequest>>();
   const routes = new Map<string, { answer: RouteAnswer; asked: number }>();
   const sockets = new Map<Socket, number>();
@@ -124,8 +127,9 @@ export async function startScriptedDeployment(
       answerRoute(request, response);
       return;
     }
-    const steps = queued.shift() ?? always;
-    if (steps[0]?.type === "reset-before-body") {
+    // Which answer it is shows in the body, where answers are told apart by it.
+    const early = marked.size === 0 ? (queued.shift() ?? always) : null;
+    if (early?.[0]?.type === "reset-before-body") {
       request.socket.resetAndDestroy();
       return;
     }
@@ -133,7 +137,12 @@ export async function startScriptedDeployment(
     const recorded = new LiveRequest(request, body, count);
     requests.push(recorded);
     waiting.get(requests.length - 1)?.resolve(recorded);
-    await play(steps, recorded, response);
+    await play(early ?? markedFor(body) ?? queued.shift() ?? always, recorded, response);
+  }
+
+  function markedFor(body: string): readonly Step[] | undefined {
+    for (const [text, steps] of marked) if (body.includes(text)) return steps;
+    return undefined;
   }
 
   function answerRoute(request: IncomingMessage, response: ServerResponse): void {
@@ -171,6 +180,7 @@ export async function startScriptedDeployment(
       return connectionsAccepted;
     },
     answerNext: (...steps) => void queued.push(steps),
+    answerFor: (text, ...steps) => void marked.set(text, steps),
     answerAlways: (...steps) => void (always = steps),
     route: (method, path, answer) => void routes.set(`${method} ${path}`, { answer, asked: 0 }),
     async request(index) {

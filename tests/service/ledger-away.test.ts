@@ -1,0 +1,46 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { occupy } from "./occupy.ts";
+import { expectRefusal, shapeOf } from "./refusals.ts";
+import { formats, startService, type TestService } from "./start-service.ts";
+
+const [chat] = formats;
+
+describe("a ledger that cannot be reached", () => {
+  it("is 503 or 529 with advice before anything is sent, and holds up no answer that runs", async () => {
+    await using service = await startService();
+    const before = await service.credit();
+    const running = await occupy(service, [service.key]);
+    const lock = lockLedger(service);
+    try {
+      const asked = formats.map(async ({ path, body }) =>
+        expectRefusal(await service.post(path, body), {
+          code: "overloaded",
+          shape: shapeOf(path),
+          says: /cannot reach its ledger.*Try again/,
+        }),
+      );
+      expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+      const startMs = performance.now();
+      running.open();
+      // The settlement has to wait for the store, its caller only for a quarter of a second.
+      expect(await running.answers[0]).toContain("[DONE]");
+      expect(performance.now() - startMs).toBeLessThan(1_500);
+      await Promise.all(asked);
+      expect(service.deployment.requests).toHaveLength(1);
+    } finally {
+      lock.close();
+    }
+    await expect.poll(async () => (await service.credit()).held, { timeout: 5_000 }).toBe(0n);
+    expect((await service.credit()).balance).toBeLessThan(before.balance);
+    expect((await service.post(chat.path, chat.body)).status).toBe(200);
+  }, 30_000);
+});
+
+/** What a backup or a forgotten shell in another process does to the file. */
+function lockLedger(service: TestService): DatabaseSync {
+  if (service.config.database.kind !== "sqlite") throw new Error("no file to lock");
+  const database = new DatabaseSync(service.config.database.path);
+  database.exec("begin immediate");
+  return database;
+}
