@@ -26,6 +26,13 @@ export interface ModelReservation {
   charged: bigint;
   leaseUntil: number;
 }
+export interface ModelEntry {
+  readonly account: string;
+  readonly kind: "credit" | "takeback" | "reserve" | "settle" | "expire";
+  readonly balanceDelta: bigint;
+  readonly heldDelta: bigint;
+  readonly request: string | null;
+}
 export interface ModelCaller {
   readonly key: string;
   /** The moment of the ticket; null: none was taken. */
@@ -40,6 +47,8 @@ export class LedgerModel {
     { account: string; revoked: boolean; tickets: { at: number }[] }
   >();
   readonly reservations = new Map<string, ModelReservation>();
+  /** Every movement, in order; each account's own are its journal. */
+  readonly journal: ModelEntry[] = [];
   readonly rules: ModelRules;
 
   constructor(rules: ModelRules) {
@@ -52,6 +61,7 @@ export class LedgerModel {
     if (account.balance + amount < account.held) return "not_possible";
     account.balance += amount;
     account.credited += amount;
+    this.note(id, amount < 0n ? "takeback" : "credit", amount, 0n, null);
     return [account.balance, account.held];
   }
 
@@ -101,6 +111,7 @@ export class LedgerModel {
     if (allowance < 1 || payable < BigInt(allowance)) return "insufficient_credit";
     const reserved = this.cost(bound, allowance);
     account.held += reserved;
+    this.note(key.account, "reserve", 0n, reserved, id);
     const leaseUntil = now + this.rules.leaseMs;
     this.reservations.set(id, {
       account: key.account,
@@ -119,7 +130,7 @@ export class LedgerModel {
     if (reservation.state !== "open") return ["settled", reservation.charged, false];
     const cost = usage === null ? 0n : this.cost(...usage);
     reservation.charged = cost < reservation.reserved ? cost : reservation.reserved;
-    this.end(reservation, "settled");
+    this.end(id, reservation, "settled");
     return ["settled", reservation.charged, true];
   }
 
@@ -133,10 +144,10 @@ export class LedgerModel {
   }
 
   expire(now: number): ModelAnswer {
-    const due = [...this.reservations.values()].filter(
-      (one) => one.state === "open" && one.leaseUntil <= now,
-    );
-    for (const reservation of due) this.end(reservation, "expired");
+    const due = [...this.reservations]
+      .filter(([, one]) => one.state === "open" && one.leaseUntil <= now)
+      .toSorted(([a, one], [b, other]) => one.leaseUntil - other.leaseUntil || (a < b ? -1 : 1));
+    for (const [id, reservation] of due) this.end(id, reservation, "expired");
     return ["expired", due.length];
   }
 
@@ -146,12 +157,25 @@ export class LedgerModel {
     ).length;
   }
 
-  private end(reservation: ModelReservation, state: "settled" | "expired"): void {
+  private end(id: string, reservation: ModelReservation, state: "settled" | "expired"): void {
     const account = this.account(reservation.account);
     reservation.state = state;
     account.held -= reservation.reserved;
     account.balance -= reservation.charged;
     account.spent += reservation.charged;
+    const kind = state === "settled" ? "settle" : "expire";
+    this.note(reservation.account, kind, -reservation.charged, -reservation.reserved, id);
+  }
+
+  // oxlint-disable-next-line max-params -- an entry's columns
+  private note(
+    account: string,
+    kind: ModelEntry["kind"],
+    balanceDelta: bigint,
+    heldDelta: bigint,
+    request: string | null,
+  ): void {
+    this.journal.push({ account, kind, balanceDelta, heldDelta, request });
   }
 
   private gate(id: string): string | null {

@@ -105,7 +105,9 @@ async function unprivileged(): Promise<{ readonly uid: number; readonly gid: num
       // The next one.
     }
   }
-  throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
+  throw new Error(
+    "PostgreSQL does not run as root, and there is neither a user postgres nor nobody",
+  );
 }
 
 /** One statement over a connection of its own; the rows as text. */

@@ -1,0 +1,404 @@
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client } from "pg";
+import { Failure } from "../../src/failure.ts";
+import type { Caller } from "../../src/ledger/ledger.ts";
+import { OperatorError } from "../../src/ledger/operator-error.ts";
+import type { ArgumentOf, OperationName, StoreCall } from "../../src/ledger/operations.ts";
+import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
+import { openStore } from "../../src/ledger/sqlite/store.ts";
+import type { StoreClient } from "../../src/ledger/store-ledger.ts";
+import {
+  aCommand,
+  accountIds,
+  accountOfName,
+  contractRules,
+  keyIds,
+  type Command,
+} from "./contract-commands.ts";
+import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
+import { findPostgres, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { auditProblems, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
+
+// Both stores and a model that knows no database are given the same commands, from two replicas in turn: every answer is
+// equal to the letter, and in the end so are the rows, the journals and the hashes that chain them.
+
+const settings = {
+  ...defaultSettings,
+  concurrencyPerAccount: contractRules.concurrency,
+  requestsPerMinute: contractRules.perMinute,
+  leaseMs: contractRules.leaseMs,
+};
+
+interface World {
+  readonly model: LedgerModel;
+  readonly stores: readonly Replicas[];
+  readonly callers: { readonly caller: Caller; readonly model: ModelCaller }[];
+  now: number;
+  tickets: number;
+}
+
+/** Two replicas on one store. */
+interface Replicas extends AsyncDisposable {
+  call<Name extends OperationName>(
+    replica: 0 | 1,
+    name: Name,
+    argument: ArgumentOf<Name>,
+  ): Promise<unknown>;
+  reconnect(replica: 0 | 1): Promise<void>;
+  rows(sql: string): Promise<readonly (readonly string[])[]>;
+}
+
+describe.skipIf(findPostgres() === null && !isCi())("the contract of the stores", () => {
+  let server: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres();
+    url = await server.createDatabase("contract");
+    const store = await connectPostgresStore({ ...settings, url }, {});
+    await store[Symbol.asyncDispose]();
+  }, 30_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("any commands give equal answers, rows and journals", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(aCommand, { minLength: 10, maxLength: 50 }), async (commands) => {
+        const clock = { now: 1_000_000 };
+        using file = temporaryLedger();
+        await emptyPostgres(url);
+        await using sqlite = openSqliteReplicas(file.path, clock);
+        await using postgres = await openPostgresReplicas(url, clock);
+        const world: World = {
+          model: new LedgerModel(contractRules),
+          stores: [sqlite, postgres],
+          callers: [],
+          tickets: 0,
+          get now() {
+            return clock.now;
+          },
+          set now(value) {
+            clock.now = value;
+          },
+        };
+        await prepare(world);
+        for (const command of commands) await obey(world, command);
+        await compareRows(world);
+        expect(auditProblems(file.path)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  }, 60_000);
+});
+
+function isCi(): boolean {
+  // oxlint-disable-next-line node/no-process-env -- there a missing server fails instead of leaving the test out
+  return process.env["CI"] === "true";
+}
+
+function openSqliteReplicas(path: string, clock: { readonly now: number }): Replicas {
+  const open = (): ReturnType<typeof openStore> => openStore({ ...settings, path });
+  const stores = [open(), open()];
+  return {
+    call(replica, name, argument) {
+      const call = { name, argument, nowMs: clock.now } as unknown as StoreCall;
+      const [answer] = stores[replica]?.execute([call]) ?? [];
+      if (answer === undefined) throw new Error("no answer");
+      return answer.ok ? Promise.resolve(answer.value) : Promise.reject(answer.error);
+    },
+    reconnect(replica) {
+      stores[replica]?.[Symbol.dispose]();
+      stores[replica] = open();
+      return Promise.resolve();
+    },
+    rows(sql) {
+      using database = new DatabaseSync(path, { readOnly: true, readBigInts: true });
+      database.prepare("attach ? as rate").run(`${path}-rate`);
+      const rows = database.prepare(sql.replaceAll("RATE.", "rate.")).all();
+      return Promise.resolve(rows.map((row) => Object.values(row).map(asText)));
+    },
+    [Symbol.asyncDispose]() {
+      for (const store of stores) store[Symbol.dispose]();
+      return Promise.resolve();
+    },
+  };
+}
+
+async function openPostgresReplicas(
+  url: string,
+  clock: { readonly now: number },
+): Promise<Replicas> {
+  const open = (): Promise<StoreClient> =>
+    connectPostgresStore({ ...settings, url, connections: 1 }, { now: () => clock.now });
+  const stores = [await open(), await open()];
+  return {
+    call: (replica, name, argument) =>
+      stores[replica]?.call(name, argument) ?? Promise.reject(new Error("no store")),
+    async reconnect(replica) {
+      await stores[replica]?.[Symbol.asyncDispose]();
+      stores[replica] = await open();
+    },
+    rows: (sql) =>
+      withClient(url, async (client) => {
+        await client.query("set search_path = tributary");
+        const result = await client.query<unknown[]>({
+          text: sql.replaceAll("RATE.ticket", "rate_ticket"),
+          rowMode: "array",
+        });
+        return result.rows.map((row) => row.map(asText));
+      }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+/** As a superuser may, past the journal's triggers. */
+function emptyPostgres(url: string): Promise<void> {
+  return withClient(url, async (client) => {
+    await client.query(
+      `set session_replication_role = replica; truncate tributary.account, tributary.api_key, tributary.reservation,
+         tributary.entry, tributary.checkpoint, tributary.rate_window, tributary.rate_ticket`,
+    );
+  });
+}
+
+async function withClient<Value>(
+  url: string,
+  use: (client: Client) => Promise<Value>,
+): Promise<Value> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function asText(value: unknown): string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  if (typeof value === "boolean") return value ? "1" : "0";
+  return String(value);
+}
+
+async function prepare(world: World): Promise<void> {
+  const { model } = world;
+  for (const id of accountIds) {
+    model.accounts.set(id, { active: true, balance: 0n, held: 0n, credited: 0n, spent: 0n });
+    model.credit(id, 5_000_000n);
+    await both(world, 0, "createAccount", { id, name: id, creditNanos: 5_000_000n });
+  }
+  for (const id of keyIds) {
+    const accountId = accountOfName(id);
+    model.keys.set(id, { account: accountId, revoked: false, tickets: [] });
+    await both(world, 0, "createKey", { id, accountId, name: id, secretHash: secretHash(id) });
+  }
+}
+
+/** The answer of both stores, which is the same: its value, or what it was refused with. */
+async function both<Name extends OperationName>(
+  world: World,
+  replica: 0 | 1,
+  name: Name,
+  argument: ArgumentOf<Name>,
+): Promise<{ readonly code: string; readonly value: unknown }> {
+  const [one, other] = await Promise.all(
+    world.stores.map((store) =>
+      store.call(replica, name, argument).then((value) => ({ code: "done", value }), refusalOf),
+    ),
+  );
+  if (one === undefined || other === undefined) throw new Error("there are two stores");
+  expect(other).toEqual(one);
+  return one;
+}
+
+function refusalOf(error: unknown): { readonly code: string; readonly value: unknown } {
+  if (error instanceof Failure) {
+    const { cause: _cause, ...facts } = error.facts;
+    return { code: error.code, value: { message: error.message, facts } };
+  }
+  if (error instanceof OperatorError) return { code: error.code, value: error.message };
+  throw error;
+}
+
+// oxlint-disable-next-line max-lines-per-function -- one case a command, each a line or a few
+async function obey(world: World, command: Command): Promise<void> {
+  const { model, now } = world;
+  const { replica } = command;
+  switch (command.type) {
+    case "wait":
+      world.now += command.ms;
+      return;
+    case "reconnect":
+      for (const store of world.stores) await store.reconnect(replica);
+      return;
+    case "credit": {
+      const { account: id, amount: amountNanos } = command;
+      const { code, value } = await both(world, replica, "creditAccount", {
+        id,
+        amountNanos,
+        note: amountNanos % 2n === 0n ? "a note\nof two lines" : null,
+      });
+      // More than an account may hold is the operator's mistake, which the model does not know.
+      if (code === "invalid_value") return;
+      const account = value as { readonly balanceNanos: bigint; readonly heldNanos: bigint };
+      const seen = code === "done" ? [account.balanceNanos, account.heldNanos] : code;
+      expect(seen).toEqual(model.credit(id, amountNanos));
+      return;
+    }
+    case "status": {
+      const status = command.active ? "active" : "disabled";
+      await both(world, replica, "setAccountStatus", { id: command.account, status });
+      model.account(command.account).active = command.active;
+      return;
+    }
+    case "revoke": {
+      // One account keeps its key, so that there is something to do.
+      const { code } = await both(world, replica, "revokeKey", command.key);
+      if (code === "done") model.key(command.key).revoked = true;
+      return;
+    }
+    case "look":
+      if (command.at === "listAccounts") await both(world, replica, command.at, null);
+      else await both(world, replica, command.at, command.account);
+      return;
+    case "authorize":
+      return authorize(world, command);
+    case "admit":
+      return admit(world, command);
+    case "settle":
+      return settle(world, command);
+    case "renew": {
+      const { value } = await both(world, replica, "renew", command.requests);
+      expect(value).toEqual(model.renew(command.requests, now));
+      return;
+    }
+    case "expire": {
+      const { value } = await both(world, replica, "expire", null);
+      expect(["expired", value]).toEqual(model.expire(now));
+      return;
+    }
+    default:
+      command satisfies never;
+  }
+}
+
+async function authorize(
+  world: World,
+  command: Extract<Command, { readonly type: "authorize" }>,
+): Promise<void> {
+  world.tickets += 1;
+  const { code, value } = await both(world, command.replica, "authorize", {
+    accountId: accountOfName(command.key),
+    keyId: command.key,
+    secretHash: secretHash(command.right ? command.key : "wrong"),
+    ticketId: command.counts ? String(world.tickets) : null,
+  });
+  const [answer, modelCaller] = world.model.authorize(
+    command.key,
+    command.right,
+    command.counts,
+    world.now,
+  );
+  const caller = value as Caller;
+  expect(code === "done" ? ["authorized", caller.rate.remaining] : code).toEqual(answer);
+  if (modelCaller !== null) world.callers.push({ caller, model: modelCaller });
+}
+
+async function admit(
+  world: World,
+  command: Extract<Command, { readonly type: "admit" }>,
+): Promise<void> {
+  const { asked, bound } = command;
+  // Also one that was used before: requests are repeated, and callers come late.
+  const at = world.callers.length - 1 - (command.caller % Math.max(world.callers.length, 1));
+  const caller = world.callers[at];
+  if (caller === undefined) return;
+  const requestId =
+    `req_${caller.caller.accountId.slice("acct_".length)}${String(command.request)}` as const;
+  const { code, value } = await both(world, command.replica, "admit", {
+    requestId,
+    caller: caller.caller,
+    inputBound: bound,
+    outputTokensRequested: asked,
+    outputTokensFitting: null,
+    format: "messages",
+    streamed: bound % 2 === 0,
+  });
+  const admission = value as { readonly allowance: number; readonly reservedNanos: bigint };
+  const seen: ModelAnswer =
+    code === "done" ? ["admitted", admission.allowance, admission.reservedNanos] : code;
+  expect(seen).toEqual(world.model.admit(requestId, caller.model, bound, asked, world.now));
+}
+
+async function settle(
+  world: World,
+  command: Extract<Command, { readonly type: "settle" }>,
+): Promise<void> {
+  const { request: requestId, usage } = command;
+  const { value } = await both(world, command.replica, "settle", {
+    requestId,
+    accountId: accountOfName(requestId),
+    outcome: usage === null ? "failed" : "completed",
+    usage:
+      usage === null
+        ? null
+        : {
+            inputTokens: usage[0],
+            cachedInputTokens: 1,
+            outputTokens: usage[1],
+            reasoningTokens: 2,
+          },
+    firstOutputMs: usage === null ? null : 3,
+    totalMs: 9,
+  });
+  const settled = value as { readonly chargedNanos: bigint; readonly applied: boolean };
+  expect(["settled", settled.chargedNanos, settled.applied]).toEqual(
+    world.model.settle(requestId, usage),
+  );
+}
+
+const accountRows =
+  "select id, status, balance_nanos, held_nanos, running, entries, head, created_at_ms from account order by id";
+const otherRows = [
+  "select account_id, id, name, secret_hash, created_at_ms, revoked_at_ms from api_key order by id",
+  `select request_id, account_id, key_id, state, format, streamed, input_bound, allowance, input_nanos_per_million,
+     output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens, cached_input_tokens,
+     output_tokens, reasoning_tokens, admitted_at_ms, lease_until_ms, resolved_at_ms, first_output_ms, total_ms,
+     reserved_sequence, resolved_sequence, head from reservation order by request_id`,
+  `select account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id, note, hash
+     from entry order by account_id, sequence`,
+];
+
+async function compareRows(world: World): Promise<void> {
+  const { model, now, stores } = world;
+  const windows = `select key_id, at_ms, id from RATE.ticket where at_ms > ${String(now - 60_000)} order by key_id, at_ms, id`;
+  const [one, other] = stores;
+  if (one === undefined || other === undefined) throw new Error("there are two stores");
+  for (const sql of [accountRows, ...otherRows, windows])
+    expect(await other.rows(sql)).toEqual(await one.rows(sql));
+  expect((await one.rows(accountRows)).map((row) => row.slice(0, 5))).toEqual(
+    [...model.accounts].map(([id, account]) =>
+      [
+        id,
+        account.active ? "active" : "disabled",
+        account.balance,
+        account.held,
+        model.running(id),
+      ].map(String),
+    ),
+  );
+  const journal = await one.rows(
+    "select account_id, kind, balance_delta_nanos, held_delta_nanos, request_id from entry order by account_id, sequence",
+  );
+  expect(journal).toEqual(
+    accountIds.flatMap((id) =>
+      model.journal
+        .filter(({ account }) => account === id)
+        .map(({ account, balanceDelta, heldDelta, kind, request }) =>
+          [account, kind, balanceDelta, heldDelta, request].map(String),
+        ),
+    ),
+  );
+}
