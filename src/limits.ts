@@ -75,6 +75,10 @@ export const limits = {
   ledgerWaitingMax: 20_000,
   /** Operations in one commit: a group must not keep others waiting longer than a slow disk does. */
   ledgerGroupMax: 256,
+  /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */
+  checkpointEntriesMax: 5_000,
+  /** Problems that a report of a damaged ledger lists; all are counted. */
+  verifyProblemsShown: 100,
   /** Size to which the ledger's write-ahead log shrinks again after a burst. */
   ledgerLogBytesKept: 16 * 1024 * 1024,
   /** PostgreSQL: connections of one process; a commit waits for the disk, and a server has a hundred or so for all. */

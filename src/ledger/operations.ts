@@ -1,4 +1,6 @@
 import type { PresentedKey } from "./api-key.ts";
+import type { CheckpointOrder, CheckpointStep, UsageQuery, UsageRow } from "./books.ts";
+import type { JournalHead } from "./journal.ts";
 import type {
   Account,
   AccountId,
@@ -12,6 +14,8 @@ import type {
   Settled,
   Settlement,
 } from "./ledger.ts";
+import type { CallerAccount, Receipt } from "./receipt.ts";
+import type { VerifyReport } from "./verify-journal.ts";
 
 /** A presented key, and the id that its rate ticket gets; null: the request does not count. */
 export interface AuthorizeOrder extends PresentedKey {
@@ -72,6 +76,17 @@ export interface StoreOperations {
   revokeKey(id: string, nowMs: number): KeyRecord;
   /** `fresh` is kept when there is none yet. */
   sealKeys(fresh: StoredSealKey, nowMs: number): readonly StoredSealKey[];
+  /** null: there is no such request, or it is not of the account that was named. */
+  receipt(
+    order: { readonly requestId: string; readonly accountId: AccountId | null },
+    nowMs: number,
+  ): Receipt | null;
+  callerAccount(accountId: AccountId, nowMs: number): CallerAccount;
+  usage(query: UsageQuery, nowMs: number): readonly UsageRow[];
+  /** Reads one snapshot, a row at a time. */
+  verify(order: { readonly against: readonly JournalHead[] }, nowMs: number): VerifyReport;
+  /** At most limits.checkpointEntriesMax entries a call. */
+  checkpoint(order: CheckpointOrder, nowMs: number): CheckpointStep;
 }
 
 /** The name of one operation. */
@@ -82,6 +97,12 @@ export type ArgumentOf<Name extends OperationName> = Parameters<StoreOperations[
 
 /** What an operation answers. */
 export type AnswerOf<Name extends OperationName> = ReturnType<StoreOperations[Name]>;
+
+/** One operation of a store that is open. */
+export type RunOperation = <Name extends OperationName>(
+  name: Name,
+  argument: ArgumentOf<Name>,
+) => Promise<AnswerOf<Name>>;
 
 /** One operation to do, as it travels to the thread that does it. */
 export interface StoreCall<Name extends OperationName = OperationName> {

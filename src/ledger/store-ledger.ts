@@ -2,10 +2,13 @@ import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { newApiKey, newLedgerId, parseApiKey } from "./api-key.ts";
+import type { LedgerBooks } from "./books.ts";
 import type { Ledger, LedgerAdministration, Settled, Settlement } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
-import type { AnswerOf, ArgumentOf, NewKey, OperationName } from "./operations.ts";
+import type { AnswerOf, ArgumentOf, NewKey, OperationName, RunOperation } from "./operations.ts";
+import type { LedgerForCallers } from "./receipt.ts";
 import { unknownKey } from "./refusals.ts";
+import { openLedgerBooks, openLedgerForCallers } from "./store-books.ts";
 import { StoreFault } from "./store-fault.ts";
 import { systemTimers, type Timers } from "./timers.ts";
 
@@ -22,8 +25,8 @@ export interface StoreLedgerParts {
   readonly timers?: Timers;
 }
 
-/** Both halves of the ledger over one store. */
-export type StoreLedger = Ledger & LedgerAdministration;
+/** Every part of the ledger over one store. */
+export type StoreLedger = Ledger & LedgerAdministration & LedgerForCallers & LedgerBooks;
 
 const retryFirstMs = 50;
 const retryLongestMs = 2_000;
@@ -43,6 +46,8 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
       },
     }),
     ...administration(client),
+    ...openLedgerForCallers(callerFacing(client)),
+    ...openLedgerBooks(operatorFacing(client)),
     async [Symbol.asyncDispose]() {
       // Settlements that wait for another try make their last one now.
       closing.abort();
@@ -84,13 +89,8 @@ function hotHalf(
   };
 }
 
-type Run = <Name extends OperationName>(
-  name: Name,
-  argument: ArgumentOf<Name>,
-) => Promise<AnswerOf<Name>>;
-
 /** Faults of the store as a caller may see them: nothing of the inside, and when to come back. */
-function callerFacing(client: StoreClient): Run {
+function callerFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch((error: unknown) => {
       throw failureOf(error);
@@ -203,7 +203,7 @@ function sealSecret(): Uint8Array {
 }
 
 /** Faults of the store as the operator should read them. */
-function operatorFacing(client: StoreClient): Run {
+function operatorFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch((error: unknown) => {
       if (!(error instanceof StoreFault) || error.kind === "bug") throw error;

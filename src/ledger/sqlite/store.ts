@@ -4,11 +4,14 @@ import { openAccounts } from "./accounts.ts";
 import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
+import { openBooks } from "./books.ts";
+import { openCheckpoint } from "./checkpoint.ts";
 import { openDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
-import type { StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
+import type { OperationName, StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
+import { openVerify } from "./verify.ts";
 import { getRow } from "./get-row.ts";
 
 /** Where the store is and what it decides by. */
@@ -42,9 +45,18 @@ export function openStoreOn(database: DatabaseSync, settings: StoreSettings): Sq
   };
 }
 
+const lightOperations: ReadonlySet<OperationName> = new Set([
+  "authorize",
+  "check",
+  "receipt",
+  "callerAccount",
+  "usage",
+  "verify",
+]);
+
 /** Operations that write nothing but rate tickets: their commit needs no sync and no lock on the accounts. */
 export function isLight(call: StoreCall): boolean {
-  return call.name === "authorize" || call.name === "check";
+  return lightOperations.has(call.name);
 }
 
 function openOperations(database: DatabaseSync, settings: StoreSettings): StoreOperations {
@@ -57,6 +69,9 @@ function openOperations(database: DatabaseSync, settings: StoreSettings): StoreO
     admit: openAdmit(database, settings, { accounts, keyGate, rateWindow }),
     ...openResolve(database, { leaseMs: settings.leaseMs, accounts, rateWindow }),
     ...openAdministration(database, accounts),
+    ...openBooks(database, settings),
+    verify: openVerify(database),
+    checkpoint: openCheckpoint(database, accounts),
     check() {
       getRow(anything);
       return null;

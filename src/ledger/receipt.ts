@@ -1,0 +1,151 @@
+import { formatCredit, type Prices } from "../admission/price.ts";
+import type { Usage } from "../conversation/generation-event.ts";
+import { formatHead, type JournalHead } from "./journal.ts";
+import type {
+  Account,
+  AccountId,
+  CreditNanos,
+  KeyId,
+  RequestId,
+  SettlementOutcome,
+} from "./ledger.ts";
+import {
+  bigOf,
+  bytesOf,
+  idOf,
+  numberOf,
+  numberOrNullOf,
+  type Row,
+  textOf,
+  textOrNullOf,
+} from "./row.ts";
+
+/** What one request reserved and what it was charged; while it runs, what it holds. Times as `Ledger` has them. */
+export interface Receipt {
+  readonly requestId: RequestId;
+  readonly accountId: AccountId;
+  readonly keyId: KeyId;
+  readonly state: "open" | "settled" | "expired";
+  readonly format: string;
+  readonly streamed: boolean;
+  readonly inputBound: number;
+  readonly allowance: number;
+  readonly prices: Prices;
+  readonly reservedNanos: CreditNanos;
+  /** null while it runs, like the outcome and the time of resolution. */
+  readonly chargedNanos: CreditNanos | null;
+  readonly outcome: SettlementOutcome | null;
+  /** null where nothing was charged for. */
+  readonly usage: Usage | null;
+  readonly admittedAtMs: number;
+  readonly resolvedAtMs: number | null;
+  readonly firstOutputMs: number | null;
+  readonly totalMs: number | null;
+  /** Of the account's journal at the newest entry of this request. */
+  readonly head: JournalHead;
+}
+
+/** An account as its own callers see it. */
+export interface CallerAccount {
+  readonly account: Account;
+  /** Oldest first. */
+  readonly running: readonly Receipt[];
+  readonly limits: { readonly concurrency: number; readonly requestsPerMinute: number };
+  readonly prices: Prices;
+}
+
+/** What callers may read of their own account, and of no other. All promises reject with a Failure. */
+export interface LedgerForCallers {
+  showCaller(accountId: AccountId): Promise<CallerAccount>;
+  /** null also for a request of another account. */
+  findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
+}
+
+/** The columns of a reservation that `receiptOf` reads. */
+export const receiptColumns = `request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
+  input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens,
+  cached_input_tokens, output_tokens, reasoning_tokens, admitted_at_ms, resolved_at_ms, first_output_ms, total_ms,
+  reserved_sequence, resolved_sequence, head`;
+
+/** A receipt, from columns of these names. */
+export function receiptOf(row: Row): Receipt {
+  const accountId = idOf(row, "account_id", "acct_");
+  return {
+    requestId: idOf(row, "request_id", "req_"),
+    accountId,
+    keyId: idOf(row, "key_id", "key_"),
+    state: textOf(row, "state") as Receipt["state"],
+    format: textOf(row, "format"),
+    streamed: row["streamed"] === true || row["streamed"] === 1n,
+    inputBound: numberOf(row, "input_bound"),
+    allowance: numberOf(row, "allowance"),
+    prices: {
+      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
+      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
+    },
+    reservedNanos: bigOf(row, "reserved_nanos"),
+    chargedNanos: row["charged_nanos"] === null ? null : bigOf(row, "charged_nanos"),
+    outcome: textOrNullOf(row, "outcome") as SettlementOutcome | null,
+    usage: usageOf(row),
+    admittedAtMs: numberOf(row, "admitted_at_ms"),
+    resolvedAtMs: numberOrNullOf(row, "resolved_at_ms"),
+    firstOutputMs: numberOrNullOf(row, "first_output_ms"),
+    totalMs: numberOrNullOf(row, "total_ms"),
+    head: {
+      accountId,
+      sequence: numberOrNullOf(row, "resolved_sequence") ?? numberOf(row, "reserved_sequence"),
+      hash: bytesOf(row, "head"),
+    },
+  };
+}
+
+function usageOf(row: Row): Usage | null {
+  if (row["input_tokens"] === null) return null;
+  return {
+    inputTokens: numberOf(row, "input_tokens"),
+    cachedInputTokens: numberOf(row, "cached_input_tokens"),
+    outputTokens: numberOf(row, "output_tokens"),
+    reasoningTokens: numberOf(row, "reasoning_tokens"),
+  };
+}
+
+/** A receipt as commands print it and as callers get it: amounts are decimal strings of credits, times RFC 3339. */
+export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown>> {
+  const { chargedNanos, resolvedAtMs, usage } = receipt;
+  return {
+    id: receipt.requestId,
+    account: receipt.accountId,
+    key: receipt.keyId,
+    format: receipt.format,
+    streamed: receipt.streamed,
+    state: receipt.state,
+    outcome: receipt.outcome,
+    input_bound: receipt.inputBound,
+    output_allowance: receipt.allowance,
+    prices: pricesToJson(receipt.prices),
+    reserved: formatCredit(receipt.reservedNanos),
+    charged: chargedNanos === null ? null : formatCredit(chargedNanos),
+    usage:
+      usage === null
+        ? null
+        : {
+            input_tokens: usage.inputTokens,
+            cached_input_tokens: usage.cachedInputTokens,
+            output_tokens: usage.outputTokens,
+            reasoning_tokens: usage.reasoningTokens,
+          },
+    admitted_at: new Date(receipt.admittedAtMs).toISOString(),
+    resolved_at: resolvedAtMs === null ? null : new Date(resolvedAtMs).toISOString(),
+    first_output_ms: receipt.firstOutputMs,
+    total_ms: receipt.totalMs,
+    head: formatHead(receipt.head),
+  };
+}
+
+/** Prices in credits per million tokens, as decimal strings. */
+export function pricesToJson(prices: Prices): { readonly input: string; readonly output: string } {
+  return {
+    input: formatCredit(prices.inputNanosPerMillion),
+    output: formatCredit(prices.outputNanosPerMillion),
+  };
+}

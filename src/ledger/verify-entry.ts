@@ -1,0 +1,132 @@
+import { costNanos, type Prices } from "../admission/price.ts";
+import type { JournalEntry } from "./journal.ts";
+
+/** What can be wrong with a ledger. */
+export type ProblemCode =
+  | "entry-changed" // its hash is not that of its content and of the entry before it
+  | "entry-missing"
+  | "entry-unexpected" // there are more entries than the account has made
+  | "entry-impossible" // no movement of this kind has these amounts
+  | "resolved-twice"
+  | "receipt-differs" // the request's row and its entries disagree
+  | "overspent" // after this entry not 0 <= held <= balance
+  | "head-differs" // a head that was kept is not that of the entry
+  | "balance-differs"
+  | "held-differs"
+  | "running-differs"
+  | "checkpoint-differs"
+  | "account-missing";
+
+/** The parts of a request's row that its entries must agree with. */
+export interface ReservationToVerify {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly state: "open" | "settled" | "expired";
+  readonly prices: Prices;
+  readonly reservedNanos: bigint;
+  readonly chargedNanos: bigint | null;
+  /** null: nothing to charge for. */
+  readonly tokens: { readonly input: number; readonly output: number } | null;
+  readonly admittedAtMs: number;
+  readonly resolvedAtMs: number | null;
+  readonly reservedSequence: number | null;
+  readonly resolvedSequence: number | null;
+  readonly head: Uint8Array | null;
+}
+
+/** What is wrong with an entry. */
+export type Finding = readonly [code: ProblemCode, message: string];
+
+/** Who runs after an entry. */
+export function follow(entry: JournalEntry, open: Map<string, bigint>): void {
+  if (entry.requestId === null) return;
+  if (entry.kind === "reserve") open.set(entry.requestId, entry.heldDeltaNanos);
+  else open.delete(entry.requestId);
+}
+
+/** What is wrong with an entry by itself, with its request, or with what came before it. */
+export function movementProblem(
+  entry: JournalEntry,
+  reservation: ReservationToVerify | null,
+  open: ReadonlyMap<string, bigint>,
+): Finding | null {
+  const { balanceDeltaNanos: balance, heldDeltaNanos: held, kind, requestId } = entry;
+  const ofRequest = kind === "reserve" || kind === "settle" || kind === "expire";
+  if (ofRequest !== (requestId !== null))
+    return ["entry-impossible", `an entry of kind ${kind} ${ofRequest ? "has" : "has no"} request`];
+  if (!possible(kind, balance, held))
+    return ["entry-impossible", `no ${kind} changes balance and held like this`];
+  if (requestId === null) return null;
+  if (reservation === null) return ["receipt-differs", "its request has no receipt"];
+  if (reservation.accountId !== entry.accountId)
+    return ["receipt-differs", `its request is of ${reservation.accountId}`];
+  if (kind === "reserve") {
+    if (open.has(requestId)) return ["entry-impossible", "its request had been reserved before"];
+    return agrees(entry, reservation.reservedSequence, reservation.admittedAtMs) &&
+      held === reservation.reservedNanos &&
+      entry.actor === reservation.keyId
+      ? null
+      : ["receipt-differs", "the receipt has another reservation"];
+  }
+  const reserved = open.get(requestId);
+  if (reserved === undefined)
+    return ["resolved-twice", "its request had been resolved before, or never reserved"];
+  if (held !== -reserved)
+    return ["entry-impossible", "it does not give back what its request has reserved"];
+  return resolutionProblem(entry, reservation);
+}
+
+function resolutionProblem(entry: JournalEntry, reservation: ReservationToVerify): Finding | null {
+  const charged = -entry.balanceDeltaNanos;
+  if (charged > reservation.reservedNanos)
+    return ["entry-impossible", "more was charged than had been reserved"];
+  const same =
+    agrees(entry, reservation.resolvedSequence, reservation.resolvedAtMs) &&
+    reservation.state === (entry.kind === "settle" ? "settled" : "expired") &&
+    reservation.chargedNanos === charged &&
+    entry.actor === (entry.kind === "settle" ? reservation.keyId : "service");
+  if (!same) return ["receipt-differs", "the receipt tells another end of the request"];
+  const { prices, reservedNanos, tokens } = reservation;
+  const cost = tokens === null ? 0n : costNanos(tokens.input, tokens.output, prices);
+  const owed = cost < reservedNanos ? cost : reservedNanos;
+  return owed === charged
+    ? null
+    : ["receipt-differs", "the charge is not what the receipt's tokens cost"];
+}
+
+function agrees(entry: JournalEntry, sequence: number | null, atMs: number | null): boolean {
+  return entry.sequence === sequence && entry.atMs === atMs;
+}
+
+function possible(kind: JournalEntry["kind"], balance: bigint, held: bigint): boolean {
+  switch (kind) {
+    case "credit":
+      return balance > 0n && held === 0n;
+    case "takeback":
+      return balance < 0n && held === 0n;
+    case "reserve":
+      return balance === 0n && held >= 0n;
+    case "settle":
+      return balance <= 0n && held <= 0n;
+    case "expire":
+      return balance === 0n && held <= 0n;
+    case "checkpoint":
+      return balance === 0n && held === 0n;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** A receipt was perhaps given away, and shows this head: a chain that was made anew has another. */
+export function receiptHeadProblem(
+  entry: JournalEntry,
+  hash: Uint8Array,
+  reservation: ReservationToVerify | null,
+): Finding | null {
+  if (reservation === null || entry.requestId === null) return null;
+  const newest = reservation.resolvedSequence ?? reservation.reservedSequence;
+  if (newest !== entry.sequence) return null;
+  return reservation.head !== null && Buffer.compare(reservation.head, hash) === 0
+    ? null
+    : ["receipt-differs", "the receipt's head is of another entry: the chain was made anew"];
+}

@@ -1,0 +1,349 @@
+import { formatCredit } from "../admission/price.ts";
+import { limits } from "../limits.ts";
+import {
+  type Checkpoint,
+  chainHash,
+  checkpointNote,
+  firstHead,
+  type JournalEntry,
+  type JournalHead,
+} from "./journal.ts";
+import {
+  type Finding,
+  follow,
+  movementProblem,
+  type ProblemCode,
+  receiptHeadProblem,
+  type ReservationToVerify,
+} from "./verify-entry.ts";
+
+/** One thing that is wrong; within an account the first one names the first bad entry. */
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly account: string;
+  /** The entry; null where it is about a row. */
+  readonly sequence: number | null;
+  readonly request: string | null;
+  readonly message: string;
+}
+
+/** What verifying found. */
+export interface VerifyReport {
+  readonly ok: boolean;
+  readonly entries: number;
+  readonly accounts: number;
+  /** The first ones; `problemsTotal` counts all. */
+  readonly problems: readonly Problem[];
+  readonly problemsTotal: number;
+}
+
+/** An account's row, with what its reservations and its checkpoint say. */
+export interface AccountToVerify {
+  readonly id: string;
+  readonly balanceNanos: bigint;
+  readonly heldNanos: bigint;
+  readonly running: number;
+  readonly entries: number;
+  readonly head: Uint8Array;
+  /** Rows of the account's reservations in state `open`. */
+  readonly open: { readonly count: number; readonly reservedNanos: bigint };
+  readonly checkpoint: CheckpointToVerify | null;
+}
+
+/** A checkpoint with what the receipts say about the entries that it replaced. */
+export interface CheckpointToVerify extends Checkpoint {
+  /** Charges of the requests that were resolved up to it. */
+  readonly chargedNanos: bigint;
+  /** Requests that were reserved up to it and not resolved up to it. */
+  readonly running: readonly { readonly requestId: string; readonly reservedNanos: bigint }[];
+}
+
+/**
+ * Adds a ledger up again. A store feeds it from one snapshot: accounts in any order, each with its entries in order of
+ * their sequence and the reservation that an entry names. What it keeps is of one account, and small.
+ */
+export interface JournalVerification {
+  beginAccount(account: AccountToVerify): void;
+  entry(entry: JournalEntry, hash: Uint8Array, reservation: ReservationToVerify | null): void;
+  endAccount(): void;
+  /** Entries of an account that has no row. */
+  strayEntry(accountId: string, sequence: number): void;
+  /** A request's row whose entry is not there. */
+  strayReceipt(accountId: string, requestId: string, sequence: number | null): void;
+  finish(): VerifyReport;
+}
+
+/** Begins; `heads` are what somebody has kept. */
+export function openJournalVerification(heads: readonly JournalHead[]): JournalVerification {
+  const problems = openProblems();
+  const kept = new Map<string, JournalHead[]>();
+  for (const head of heads) {
+    const others = kept.get(head.accountId);
+    if (others === undefined) kept.set(head.accountId, [head]);
+    else others.push(head);
+  }
+  let entries = 0;
+  let accounts = 0;
+  let walk: AccountWalk | null = null;
+  return {
+    beginAccount(account) {
+      accounts += 1;
+      const own = kept.get(account.id) ?? [];
+      kept.delete(account.id);
+      walk = openAccountWalk(account, own, problems);
+    },
+    entry(entry, hash, reservation) {
+      entries += 1;
+      walk?.entry(entry, hash, reservation);
+    },
+    endAccount: () => walk?.end(),
+    strayEntry(account, sequence) {
+      entries += 1;
+      const message = "the entry is of an account that does not exist";
+      problems.add({ code: "account-missing", account, sequence, request: null, message });
+    },
+    strayReceipt(account, request, sequence) {
+      const message = "the journal has no such entry of this request";
+      problems.add({ code: "receipt-differs", account, sequence, request, message });
+    },
+    finish() {
+      for (const [account, [head]] of kept) {
+        const message = "a head was kept of this account, which does not exist";
+        const sequence = head?.sequence ?? null;
+        problems.add({ code: "account-missing", account, sequence, request: null, message });
+      }
+      const problemsTotal = problems.total();
+      const { found } = problems;
+      return { ok: problemsTotal === 0, entries, accounts, problems: found, problemsTotal };
+    },
+  };
+}
+
+interface Problems {
+  readonly found: Problem[];
+  total(): number;
+  /** `at`: its place among those found, the end unless told. */
+  add(problem: Problem, at?: number): void;
+}
+
+function openProblems(): Problems {
+  const found: Problem[] = [];
+  let total = 0;
+  return {
+    found,
+    total: () => total,
+    add(problem, at = found.length) {
+      total += 1;
+      if (found.length < limits.verifyProblemsShown) found.splice(at, 0, problem);
+    },
+  };
+}
+
+interface AccountWalk {
+  entry: JournalVerification["entry"];
+  end(): void;
+}
+
+interface Sums {
+  balance: bigint;
+  held: bigint;
+}
+
+/** One account, from its checkpoint or its beginning to its row. */
+function openAccountWalk(
+  account: AccountToVerify,
+  kept: readonly JournalHead[],
+  problems: Problems,
+): AccountWalk {
+  const { checkpoint } = account;
+  const heads = new Map(kept.map((head) => [head.sequence, head.hash]));
+  const open = new Map<string, bigint>(
+    (checkpoint?.running ?? []).map((one) => [one.requestId, one.reservedNanos]),
+  );
+  const sums: Sums = {
+    balance: checkpoint?.balanceNanos ?? 0n,
+    held: checkpoint?.heldNanos ?? 0n,
+  };
+  const chain = openChainWalk(checkpoint);
+  let confirmed = checkpoint === null;
+  const firstOfAccount = problems.found.length;
+
+  const report = (code: ProblemCode, message: string, at: number | null = null): void =>
+    problems.add({ code, account: account.id, sequence: at, request: null, message });
+  const reportEntry = (entry: JournalEntry, [code, message]: Finding): void =>
+    problems.add({
+      code,
+      account: account.id,
+      sequence: entry.sequence,
+      request: entry.requestId,
+      message,
+    });
+  if (checkpoint !== null) verifyCheckpoint(checkpoint, heads, report);
+
+  return {
+    entry(entry, hash, reservation) {
+      const gap = chain.gapBefore(entry);
+      if (gap !== null) report("entry-missing", missing(gap, entry.sequence - 1), gap);
+      const found =
+        chain.add(entry, hash) ??
+        compareHead(heads, entry.sequence, hash) ??
+        movementProblem(entry, reservation, open) ??
+        receiptHeadProblem(entry, hash, reservation);
+      addTo(sums, entry);
+      follow(entry, open);
+      if (entry.kind === "checkpoint" && checkpoint !== null)
+        confirmed ||= entry.note === checkpointNote(checkpoint);
+      if (found !== null) reportEntry(entry, found);
+      else if (sums.held < 0n || sums.held > sums.balance)
+        reportEntry(entry, ["overspent", "after it not 0 <= held <= balance"]);
+    },
+    end() {
+      verifyEnd(account, { ...chain.end(), heads, report });
+      verifyRow(account, { sums, open, report });
+      if (confirmed || checkpoint === null) return;
+      const message = "no entry of the chain confirms what the checkpoint says";
+      const about = { account: account.id, sequence: checkpoint.sequence, request: null };
+      // Known last, but it explains the others.
+      problems.add({ code: "checkpoint-differs", ...about, message }, firstOfAccount);
+    },
+  };
+}
+
+interface ChainWalk {
+  /** The first number that is missing before this entry; null: none is. */
+  gapBefore(entry: JournalEntry): number | null;
+  add(entry: JournalEntry, hash: Uint8Array): Finding | null;
+  end(): { readonly sequence: number; readonly previous: Uint8Array };
+}
+
+function openChainWalk(checkpoint: Checkpoint | null): ChainWalk {
+  let sequence = checkpoint?.sequence ?? 0;
+  let previous: Uint8Array = checkpoint?.hash ?? firstHead;
+  return {
+    gapBefore: (entry) => (entry.sequence > sequence + 1 ? sequence + 1 : null),
+    add(entry, hash) {
+      if (entry.sequence <= sequence)
+        return ["entry-unexpected", "a checkpoint has taken the place of this entry"];
+      // What follows a gap cannot be checked against what is missing; the chain goes on from the stored hash.
+      const follows = entry.sequence === sequence + 1;
+      const changed = follows && Buffer.compare(chainHash(previous, entry), hash) !== 0;
+      sequence = entry.sequence;
+      previous = hash;
+      return changed
+        ? ["entry-changed", "its hash is not that of its content and of the entry before it"]
+        : null;
+    },
+    end: () => ({ sequence, previous }),
+  };
+}
+
+function addTo(sums: Sums, entry: JournalEntry): void {
+  sums.balance += entry.balanceDeltaNanos;
+  sums.held += entry.heldDeltaNanos;
+}
+
+type Report = (code: ProblemCode, message: string, at?: number | null) => void;
+
+function compareHead(
+  heads: Map<number, Uint8Array>,
+  sequence: number,
+  hash: Uint8Array,
+): Finding | null {
+  if (heads.size === 0) return null;
+  const kept = heads.get(sequence);
+  heads.delete(sequence);
+  return kept === undefined || Buffer.compare(kept, hash) === 0
+    ? null
+    : ["head-differs", "it is not the entry that the kept head is of"];
+}
+
+function verifyCheckpoint(
+  checkpoint: CheckpointToVerify,
+  heads: Map<number, Uint8Array>,
+  report: Report,
+): void {
+  const { balanceNanos, chargedNanos, creditedNanos, hash, heldNanos, running, sequence } =
+    checkpoint;
+  if (creditedNanos - chargedNanos !== balanceNanos)
+    report(
+      "checkpoint-differs",
+      "its balance is not its credit minus what its receipts charged",
+      sequence,
+    );
+  if (running.reduce((sum, one) => sum + one.reservedNanos, 0n) !== heldNanos)
+    report("checkpoint-differs", "it does not hold what its open receipts had reserved", sequence);
+  for (const [at, kept] of heads) {
+    if (at > sequence) continue;
+    heads.delete(at);
+    if (at < sequence)
+      report(
+        "head-differs",
+        `entries up to ${String(sequence)} were rolled up: keep a newer head`,
+        at,
+      );
+    else if (Buffer.compare(kept, hash) !== 0)
+      report("head-differs", "the checkpoint is not of the entry that the kept head is of", at);
+  }
+}
+
+function verifyEnd(
+  account: AccountToVerify,
+  end: {
+    readonly sequence: number;
+    readonly previous: Uint8Array;
+    readonly heads: ReadonlyMap<number, Uint8Array>;
+    readonly report: Report;
+  },
+): void {
+  const { heads, report, sequence } = end;
+  const newest = Math.max(account.entries, ...heads.keys());
+  if (sequence < newest) report("entry-missing", missing(sequence + 1, newest), sequence + 1);
+  else if (sequence > account.entries)
+    report(
+      "entry-unexpected",
+      `the account has made ${String(account.entries)} entries`,
+      account.entries + 1,
+    );
+  else if (Buffer.compare(account.head, end.previous) !== 0)
+    report("head-differs", "the account's row has another head than its last entry", sequence);
+}
+
+function verifyRow(
+  account: AccountToVerify,
+  parts: {
+    readonly sums: Sums;
+    readonly open: ReadonlyMap<string, bigint>;
+    readonly report: Report;
+  },
+): void {
+  const { open, report, sums } = parts;
+  const { balanceNanos, heldNanos } = account;
+  if (sums.balance !== balanceNanos)
+    report(
+      "balance-differs",
+      `the account's balance is ${formatCredit(balanceNanos)}, its entries add up to ${formatCredit(sums.balance)}`,
+    );
+  if (sums.held !== heldNanos)
+    report(
+      "held-differs",
+      `the account holds ${formatCredit(heldNanos)}, its entries add up to ${formatCredit(sums.held)}`,
+    );
+  if (heldNanos < 0n || heldNanos > balanceNanos)
+    report("overspent", "in the account's row not 0 <= held <= balance");
+  if (account.open.reservedNanos !== heldNanos)
+    report(
+      "held-differs",
+      `the account holds ${formatCredit(heldNanos)}, its open reservations ${formatCredit(account.open.reservedNanos)}`,
+    );
+  if (account.running !== account.open.count || account.running !== open.size)
+    report(
+      "running-differs",
+      `the account runs ${String(account.running)} requests, it has ${String(account.open.count)} open reservations and ${String(open.size)} that its entries leave open`,
+    );
+}
+
+function missing(first: number, last: number): string {
+  return first === last
+    ? `entry ${String(first)} is missing`
+    : `entries ${String(first)} to ${String(last)} are missing`;
+}
