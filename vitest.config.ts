@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts"],
-    exclude: ["tests/{weights,package}/**", "node_modules/**"],
+    exclude: ["tests/{weights,package,slow}/**", "node_modules/**"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     testTimeout: 10_000,
     hookTimeout: 10_000,

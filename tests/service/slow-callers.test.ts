@@ -118,22 +118,31 @@ describe("a caller who breaks off", () => {
   it("anywhere in a request leaves no place taken", async () => {
     const text = whole();
     const headEnd = text.indexOf("\r\n\r\n") + 4;
-    for (const cut of [0, 10, headEnd - 2, headEnd, headEnd + 1, text.length - 1])
-      for (const leave of ["end", "resetAndDestroy"] as const) {
-        await withoutTrace(service, async () => {
-          using connection = await openRawConnection(service.url);
-          connection.write(text.slice(0, cut));
-          if (cut % 2 === 0) await sleep(5);
-          connection.socket[leave]();
-          await connection.closed;
-          // With room for one, a place that stayed taken would be felt at once.
-          await expect
-            .poll(async () => `${String(cut)} ${leave} ${String((await probe()).status)}`, {
-              timeout: 500,
-            })
-            .toContain("400");
-        });
-      }
+    const cuts = [0, 10, headEnd - 2, headEnd, headEnd, headEnd, headEnd + 1, text.length - 1];
+    for (const cut of cuts)
+      for (const leave of ["end", "resetAndDestroy"] as const)
+        // Before, while and after the key is looked at.
+        for (const afterMs of [0, 1, 2, 3, 5])
+          await withoutTrace(service, async () => {
+            using connection = await openRawConnection(service.url);
+            connection.write(text.slice(0, cut));
+            if (afterMs > 0) await sleep(afterMs);
+            connection.socket[leave]();
+            await connection.closed;
+            await expectRoom(`${leave} at ${String(cut)} after ${String(afterMs)} ms`);
+          });
+  });
+
+  it("in a broken chunk leaves no place taken", async () => {
+    for (const afterMs of [0, 1, 2, 3, 5])
+      await withoutTrace(service, async () => {
+        using connection = await openRawConnection(service.url);
+        connection.write(head("/v1/responses", { "transfer-encoding": "chunked" }));
+        if (afterMs > 0) await sleep(afterMs);
+        connection.write("zz\r\n");
+        expect((await connection.answer()).status).toBe(400);
+        await expectRoom(`a broken chunk after ${String(afterMs)} ms`);
+      });
   });
 
   it("by closing only its own half has left all the same", async () => {
@@ -150,6 +159,10 @@ describe("a caller who breaks off", () => {
     });
   });
 
-  /** Refused for its body if there is room, with 503 if there is none. */
-  const probe = (): Promise<Response> => service.post("/v1/responses", {});
+  /** With room for one, a place that stayed taken would be felt at once: 503 instead of 400 for the body. */
+  async function expectRoom(after: string): Promise<void> {
+    const probe = async (): Promise<string> =>
+      `${after}: ${String((await service.post("/v1/responses", {})).status)}`;
+    await expect.poll(probe, { timeout: 400 }).toBe(`${after}: 400`);
+  }
 });
