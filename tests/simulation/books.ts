@@ -1,0 +1,229 @@
+import { Failure } from "../../src/failure.ts";
+import { OperatorError } from "../../src/ledger/operator-error.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import { Model, type Told } from "./model.ts";
+import type { Rules } from "./plan.ts";
+import type { Observed, ObservedReservation, SimulatedStore } from "./simulated-store.ts";
+import { ensure, Violation } from "./violation.ts";
+
+interface Journal {
+  balance: bigint;
+  held: bigint;
+  credited: bigint;
+  sequence: number;
+}
+
+/** Keeps the model beside the store, and looks at every table after every change. */
+export class Books {
+  readonly model: Model;
+  private readonly rules: Rules;
+  private readonly store: SimulatedStore;
+  private readonly journals = new Map<string, Journal>();
+  private readonly seen = new Map<string, number>();
+  private readonly reservedIn = new Set<string>();
+  private readonly resolvedIn = new Set<string>();
+
+  constructor(store: SimulatedStore, rules: Rules) {
+    this.store = store;
+    this.rules = rules;
+    this.model = new Model(rules);
+  }
+
+  /** After the store has done the calls: the same answers, and everything as it must be. */
+  async check(calls: readonly StoreCall[], answers: readonly StoreAnswer[]): Promise<void> {
+    const expected = calls.map((call) => this.model.apply(call));
+    const pending = this.store.observe(this.seen);
+    const observed = pending instanceof Promise ? await pending : pending;
+    this.readJournal(observed);
+    this.ensureInvariants(observed);
+    this.ensureEqualToModel(observed);
+    for (const [index, call] of calls.entries()) {
+      const told = toldBy(call, answers[index]);
+      const wanted = expected[index] ?? "";
+      ensure(
+        String(told) === String(wanted),
+        `the answer of ${call.name}`,
+        () => `the store says ${String(told)}, the model ${String(wanted)}`,
+      );
+    }
+  }
+
+  private readJournal(observed: Observed): void {
+    for (const entry of observed.entries) {
+      const journal = this.journal(entry.account);
+      journal.sequence += 1;
+      ensure(
+        entry.sequence === journal.sequence,
+        "journal without a gap",
+        () => `${entry.account}: entry ${String(entry.sequence)} follows ${String(journal.sequence - 1)}`,
+      );
+      this.seen.set(entry.account, entry.sequence);
+      journal.balance += entry.balanceDelta;
+      journal.held += entry.heldDelta;
+      if (entry.requestId === null) journal.credited += entry.balanceDelta;
+      else this.readReservation(entry.kind, entry.requestId);
+    }
+  }
+
+  private readReservation(kind: string, requestId: string): void {
+    const reserves = kind === "reserve";
+    const side = reserves ? this.reservedIn : this.resolvedIn;
+    ensure(
+      !side.has(requestId),
+      reserves ? "each request reserved once" : "each reservation resolved once",
+      () => `${requestId} has a second entry "${kind}"`,
+    );
+    ensure(
+      reserves || this.reservedIn.has(requestId),
+      "only what was reserved is resolved",
+      () => `${requestId} has an entry "${kind}" and was never reserved`,
+    );
+    side.add(requestId);
+  }
+
+  /** Section 8 of the contract, from the tables alone. */
+  private ensureInvariants(observed: Observed): void {
+    const byAccount = Map.groupBy(observed.reservations, ({ account }) => account);
+    for (const { balance, entries, held, id, running } of observed.accounts) {
+      const journal = this.journal(id);
+      const reservations = byAccount.get(id) ?? [];
+      const open = reservations.filter(({ state }) => state === "open");
+      const spent = sum(reservations, ({ charged }) => charged);
+      const is = (holds: boolean, rule: string, what: () => string): void => {
+        ensure(holds, rule, () => `${id}: ${what()}`);
+      };
+      is(held >= 0n, "0 <= held", () => `held ${String(held)}`);
+      is(
+        held + spent <= journal.credited,
+        "held + spent <= credited",
+        () => `${String(held)} + ${String(spent)} > ${String(journal.credited)}`,
+      );
+      is(
+        journal.balance === balance && journal.sequence === entries,
+        "the sum of the entries is the balance",
+        () => `entries say ${String(journal.balance)}, the account ${String(balance)}`,
+      );
+      is(
+        journal.credited - spent === balance,
+        "balance = credited - spent",
+        () => `${String(journal.credited)} - ${String(spent)}, but ${String(balance)}`,
+      );
+      is(
+        journal.held === held && sum(open, ({ reserved }) => reserved) === held,
+        "held is what open reservations hold",
+        () => `held ${String(held)}, entries ${String(journal.held)}, open ${String(sum(open, ({ reserved }) => reserved))}`,
+      );
+      is(
+        running === open.length,
+        "running is how many reservations are open",
+        () => `running ${String(running)}, open ${String(open.length)}`,
+      );
+      is(
+        open.length <= this.rules.concurrency,
+        "open reservations within the limit",
+        () => `${String(open.length)} are open, ${String(this.rules.concurrency)} may be`,
+      );
+    }
+    for (const one of observed.reservations) ensureReservation(one, this.resolvedIn);
+  }
+
+  private ensureEqualToModel({ accounts, reservations, tickets }: Observed): void {
+    const { model } = this;
+    for (const { active, balance, held, id } of accounts) {
+      const account = model.account(id);
+      const differs = "the account is as in the model";
+      ensure(
+        account.balance === balance && account.held === held && account.active === active,
+        differs,
+        () =>
+          `${id}: store ${String([balance, held, active])}, model ${String([account.balance, account.held, account.active])}`,
+      );
+    }
+    ensure(
+      reservations.length === model.reservations.size,
+      "as many reservations as in the model",
+      () => `${String(reservations.length)}, model ${String(model.reservations.size)}`,
+    );
+    for (const one of reservations) {
+      const { account: _account, ...expected } = model.reservations.get(one.id) ?? {
+        account: "",
+      };
+      const { account: _ours, id, ...actual } = one;
+      for (const [name, value] of Object.entries(expected))
+        ensure(
+          actual[name as keyof typeof actual] === value,
+          `${name} of a reservation is as in the model`,
+          () =>
+            `${id}: store ${String(actual[name as keyof typeof actual])}, model ${String(value)}`,
+        );
+    }
+    for (const [id, key] of model.keys)
+      ensure(
+        (tickets.get(id) ?? 0) === key.tickets.length,
+        "rate tickets are as in the model",
+        () => `${id}: store ${String(tickets.get(id) ?? 0)}, model ${String(key.tickets.length)}`,
+      );
+  }
+
+  private journal(account: string): Journal {
+    let journal = this.journals.get(account);
+    if (journal === undefined) {
+      journal = { balance: 0n, held: 0n, credited: 0n, sequence: 0 };
+      this.journals.set(account, journal);
+    }
+    return journal;
+  }
+}
+
+function ensureReservation(one: ObservedReservation, resolved: ReadonlySet<string>): void {
+  ensure(
+    one.charged >= 0n && one.charged <= one.reserved,
+    "charge <= reserved",
+    () => `${one.id}: charged ${String(one.charged)} of ${String(one.reserved)}`,
+  );
+  ensure(
+    (one.state === "open") === !resolved.has(one.id),
+    "a reservation is open until its entry resolves it",
+    () => `${one.id} is ${one.state}, and ${resolved.has(one.id) ? "has" : "has no"} resolving entry`,
+  );
+}
+
+function sum<Value>(values: readonly Value[], of: (value: Value) => bigint): bigint {
+  let total = 0n;
+  for (const value of values) total += of(value);
+  return total;
+}
+
+function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
+  if (answer === undefined) return "no answer";
+  if (!answer.ok) return codeOf(answer.error, call);
+  const value = answer.value as unknown;
+  switch (call.name) {
+    case "authorize":
+      return ["authorized", (value as { rate: { remaining: number } }).rate.remaining];
+    case "admit": {
+      const { allowance, reservedNanos } = value as { allowance: number; reservedNanos: bigint };
+      return ["admitted", allowance, reservedNanos];
+    }
+    case "settle": {
+      const { applied, chargedNanos } = value as { applied: boolean; chargedNanos: bigint };
+      return ["settled", chargedNanos, applied];
+    }
+    case "renew":
+      return ["renewed", ...(value as readonly string[]).toSorted()];
+    case "expire":
+      return ["expired", value as number];
+    case "creditAccount": {
+      const { balanceNanos, heldNanos } = value as { balanceNanos: bigint; heldNanos: bigint };
+      return ["account", balanceNanos, heldNanos];
+    }
+    default:
+      return "done";
+  }
+}
+
+function codeOf(error: unknown, call: StoreCall): string {
+  if (error instanceof Failure || error instanceof OperatorError) return error.code;
+  const text = error instanceof Error ? error.message : String(error);
+  throw new Violation("the store does every call", `${call.name}: ${text}`);
+}

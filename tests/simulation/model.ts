@@ -1,0 +1,253 @@
+import type { StoreCall } from "../../src/ledger/operations.ts";
+import type { Rules } from "./plan.ts";
+import { ensure } from "./violation.ts";
+
+/** What a caller can tell apart: a code for a refusal, the figures of a success. */
+export type Told = string | readonly (string | number | bigint | boolean)[];
+
+export interface ModelAccount {
+  active: boolean;
+  balance: bigint;
+  held: bigint;
+  credited: bigint;
+  spent: bigint;
+}
+export interface ModelReservation {
+  readonly account: string;
+  readonly allowance: number;
+  readonly reserved: bigint;
+  state: "open" | "settled" | "expired";
+  outcome: string | null;
+  charged: bigint;
+  leaseUntil: number;
+}
+interface ModelKey {
+  readonly account: string;
+  revoked: boolean;
+  tickets: { readonly id: string; readonly at: number }[];
+}
+
+/**
+ * The ledger as the contract tells it, for one call after another: no database, nothing of the code under test. Money is
+ * counted here from the tokens up, and allowances are searched for instead of computed.
+ */
+export class Model {
+  readonly accounts = new Map<string, ModelAccount>();
+  readonly keys = new Map<string, ModelKey>();
+  readonly reservations = new Map<string, ModelReservation>();
+  private readonly rules: Rules;
+
+  constructor(rules: Rules) {
+    this.rules = rules;
+  }
+
+  /** What the call must answer; the model is then where the store must be. */
+  apply(call: StoreCall): Told {
+    const { argument, nowMs } = call;
+    switch (call.name) {
+      case "createAccount": {
+        const { id, creditNanos } = argument as { id: string; creditNanos: bigint };
+        this.accounts.set(id, {
+          active: true,
+          balance: creditNanos,
+          held: 0n,
+          credited: creditNanos,
+          spent: 0n,
+        });
+        return "done";
+      }
+      case "createKey": {
+        const { id, accountId } = argument as { id: string; accountId: string };
+        this.keys.set(id, { account: accountId, revoked: false, tickets: [] });
+        return "done";
+      }
+      case "creditAccount": {
+        const { id, amountNanos } = argument as { id: string; amountNanos: bigint };
+        return this.credit(id, amountNanos);
+      }
+      case "setAccountStatus": {
+        const { id, status } = argument as { id: string; status: string };
+        this.account(id).active = status === "active";
+        return "done";
+      }
+      case "revokeKey":
+        this.key(argument as string).revoked = true;
+        return "done";
+      case "authorize":
+        return this.authorize(argument as { keyId: string; ticketId: string | null }, nowMs);
+      case "admit":
+        return this.admit(argument as AdmitArgument, nowMs);
+      case "settle":
+        return this.settle(argument as SettleArgument);
+      case "renew":
+        return this.renew(argument as readonly string[], nowMs);
+      case "expire":
+        return this.expire(nowMs);
+      default:
+        throw new Error(`the model does not know ${call.name}`);
+    }
+  }
+
+  /** The first of the concurrency's, the allowance's and the gate's refusals, else a reservation. */
+  private admit(order: AdmitArgument, nowMs: number): Told {
+    const { caller, inputBound, requestId } = order;
+    const earlier = this.reservations.get(requestId);
+    if (earlier !== undefined)
+      return earlier.state === "open"
+        ? ["admitted", earlier.allowance, earlier.reserved]
+        : "overloaded";
+    const refused = this.gate(caller.keyId);
+    if (refused !== null) return refused;
+    const account = this.account(caller.accountId);
+    if (this.open(caller.accountId).length >= this.rules.concurrency) {
+      const key = this.key(caller.keyId);
+      key.tickets = key.tickets.filter(({ id }) => !(caller.ticket ?? "").endsWith(`.${id}`));
+      return "too_many_concurrent";
+    }
+    const allowance = this.allowance(order, account.balance - account.held);
+    if (allowance === 0) return "insufficient_credit";
+    const reserved = this.cost(inputBound, allowance);
+    account.held += reserved;
+    this.reservations.set(requestId, {
+      account: caller.accountId,
+      allowance,
+      reserved,
+      state: "open",
+      outcome: null,
+      charged: 0n,
+      leaseUntil: nowMs + this.rules.leaseMs,
+    });
+    return ["admitted", allowance, reserved];
+  }
+
+  /** An explicit one whole or not at all, an omitted one as large as can be paid; 0: none. */
+  private allowance(order: AdmitArgument, available: bigint): number {
+    const { inputBound, outputTokensFitting: fitting, outputTokensRequested: requested } = order;
+    const wanted = Math.min(requested ?? 32_768, 65_536, fitting ?? 65_536);
+    const payable = (tokens: number): boolean => this.cost(inputBound, tokens) <= available;
+    if (payable(wanted)) return wanted;
+    if (requested !== null) return 0;
+    let most = 0;
+    for (let stride = 32_768; stride >= 1; stride /= 2)
+      if (most + stride < wanted && payable(most + stride)) most += stride;
+    return most;
+  }
+
+  private authorize(
+    { keyId, ticketId }: { readonly keyId: string; readonly ticketId: string | null },
+    nowMs: number,
+  ): Told {
+    const refused = this.gate(keyId);
+    if (refused !== null) return refused;
+    const key = this.key(keyId);
+    this.sweep(key, nowMs);
+    if (ticketId === null) return ["authorized", this.rules.perMinute - key.tickets.length];
+    if (key.tickets.length >= this.rules.perMinute) return "rate_limited";
+    key.tickets.push({ id: ticketId, at: nowMs });
+    return ["authorized", this.rules.perMinute - key.tickets.length];
+  }
+
+  /** Tickets leave after a minute; those far ahead are from before the clock was set back. */
+  private sweep(key: ModelKey, nowMs: number): void {
+    key.tickets = key.tickets.filter(({ at }) => at > nowMs - 60_000 && at <= nowMs + 60_000);
+  }
+
+  private settle(settlement: SettleArgument): Told {
+    const { requestId, usage } = settlement;
+    const reservation = this.reservations.get(requestId);
+    if (reservation === undefined) return ["settled", 0n, false];
+    if (reservation.state !== "open") return ["settled", reservation.charged, false];
+    const cost = usage === null ? 0n : this.cost(usage.inputTokens, usage.outputTokens);
+    reservation.charged = cost < reservation.reserved ? cost : reservation.reserved;
+    reservation.outcome = settlement.outcome;
+    this.resolve(reservation, "settled");
+    return ["settled", reservation.charged, true];
+  }
+
+  private renew(ids: readonly string[], nowMs: number): Told {
+    const ours = ids.filter((id) => this.reservations.get(id)?.state === "open");
+    for (const id of ours) {
+      const reservation = this.reservations.get(id);
+      if (reservation !== undefined) reservation.leaseUntil = nowMs + this.rules.leaseMs;
+    }
+    return ["renewed", ...ours.toSorted()];
+  }
+
+  private expire(nowMs: number): Told {
+    for (const key of this.keys.values()) this.sweep(key, nowMs);
+    const due = [...this.reservations.values()].filter(
+      ({ leaseUntil, state }) => state === "open" && leaseUntil <= nowMs,
+    );
+    for (const reservation of due) {
+      reservation.outcome = "lease-lost";
+      this.resolve(reservation, "expired");
+    }
+    return ["expired", due.length];
+  }
+
+  private credit(id: string, amount: bigint): Told {
+    const account = this.account(id);
+    if (account.balance + amount < account.held) return "not_possible";
+    account.balance += amount;
+    account.credited += amount;
+    return ["account", account.balance, account.held];
+  }
+
+  private resolve(reservation: ModelReservation, state: "settled" | "expired"): void {
+    const account = this.account(reservation.account);
+    reservation.state = state;
+    account.held -= reservation.reserved;
+    account.balance -= reservation.charged;
+    account.spent += reservation.charged;
+  }
+
+  private gate(keyId: string): string | null {
+    const key = this.key(keyId);
+    if (key.revoked) return "authentication";
+    return this.account(key.account).active ? null : "account_disabled";
+  }
+
+  private cost(input: number, output: number): bigint {
+    const millionths =
+      BigInt(input) * this.rules.inputNanosPerMillion +
+      BigInt(output) * this.rules.outputNanosPerMillion;
+    const whole = millionths / 1_000_000n;
+    return whole * 1_000_000n === millionths ? whole : whole + 1n;
+  }
+
+  open(account: string): ModelReservation[] {
+    return [...this.reservations.values()].filter(
+      (one) => one.account === account && one.state === "open",
+    );
+  }
+
+  account(id: string): ModelAccount {
+    const account = this.accounts.get(id);
+    ensure(account !== undefined, "an account of the plan", () => id);
+    return account as ModelAccount;
+  }
+
+  private key(id: string): ModelKey {
+    const key = this.keys.get(id);
+    ensure(key !== undefined, "a key of the plan", () => id);
+    return key as ModelKey;
+  }
+}
+
+interface AdmitArgument {
+  readonly requestId: string;
+  readonly caller: {
+    readonly accountId: string;
+    readonly keyId: string;
+    readonly ticket: string | null;
+  };
+  readonly inputBound: number;
+  readonly outputTokensRequested: number | null;
+  readonly outputTokensFitting: number | null;
+}
+
+interface SettleArgument {
+  readonly requestId: string;
+  readonly outcome: string;
+  readonly usage: { readonly inputTokens: number; readonly outputTokens: number } | null;
+}

@@ -1,0 +1,283 @@
+import type { Usage } from "../../src/conversation/generation-event.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/ledger.ts";
+import { openSequence, type Sequence } from "./random.ts";
+
+/** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
+export interface Plan {
+  readonly rules: Rules;
+  readonly replicas: number;
+  readonly accounts: readonly AccountPlan[];
+  readonly requests: readonly RequestPlan[];
+  readonly incidents: readonly Incident[];
+  /** How often a call to the store goes wrong by itself, 0 to 1. */
+  readonly weather: number;
+}
+
+/** Settings of the service. */
+export interface Rules {
+  readonly inputNanosPerMillion: bigint;
+  readonly outputNanosPerMillion: bigint;
+  readonly concurrency: number;
+  readonly perMinute: number;
+  readonly leaseMs: number;
+  readonly contextTokens: number | null;
+}
+
+export interface AccountPlan {
+  readonly id: AccountId;
+  readonly creditNanos: bigint;
+  readonly keys: readonly KeyPlan[];
+}
+
+export interface KeyPlan {
+  readonly id: KeyId;
+  /** As its caller presents it. */
+  readonly presented: string;
+}
+
+/** What becomes of one call to the store. */
+export type CallFault = "none" | "request-lost" | "reply-lost" | "twice" | "slow";
+
+export interface RequestPlan {
+  readonly id: RequestId;
+  readonly atMs: number;
+  readonly replica: number;
+  readonly accountId: AccountId;
+  readonly key: KeyPlan;
+  readonly inputBound: number;
+  readonly inputTokensEstimate: number;
+  readonly requested: number | null;
+  readonly script: Script;
+  /** After its arrival; null: the client stays to the end. */
+  readonly leavesAfterMs: number | null;
+  readonly admitFault: CallFault;
+  /** One a try. */
+  readonly settleFaults: readonly CallFault[];
+}
+
+/** What the deployment does with one request. */
+export interface Script {
+  readonly acceptAfterMs: number;
+  readonly refuses: boolean;
+  readonly batches: readonly Batch[];
+  /** "silent": it never ends by itself. */
+  readonly ending: "finished" | "failed" | "silent";
+  readonly reported: Usage | null;
+  readonly cancelTakesMs: number;
+}
+
+export interface Batch {
+  readonly afterMs: number;
+  readonly deltas: number;
+  readonly charactersPerDelta: number;
+  readonly running: Usage | null;
+}
+
+/** Moments in the life of a request at which something else can happen. */
+export const phases = [
+  "authorized",
+  "admit-sent",
+  "admit-done",
+  "admitted",
+  "accepted",
+  "output",
+  "settle-sent",
+  "settle-done",
+  "ended",
+] as const;
+export type Phase = (typeof phases)[number];
+
+export interface Incident {
+  readonly when:
+    | { readonly atMs: number }
+    | { readonly requestId: RequestId; readonly phase: Phase };
+  readonly what: Happening;
+}
+
+export type Happening =
+  | { readonly type: "credit"; readonly accountId: AccountId; readonly nanos: bigint }
+  /** Takes back a part of what is not held, in per cent; more than 100 is refused. */
+  | { readonly type: "takeback"; readonly accountId: AccountId; readonly percent: number }
+  | { readonly type: "revoke"; readonly keyId: KeyId }
+  | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
+  | { readonly type: "clock-jump"; readonly byMs: number }
+  | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
+  | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
+  | { readonly type: "store-away"; readonly forMs: number; readonly repliesOnly: boolean }
+  | { readonly type: "drain"; readonly replica: number; readonly restartAfterMs: number };
+
+/** The plan of a seed. */
+export function planOf(seed: number): Plan {
+  const random = openSequence(seed);
+  const rules = rulesOf(random);
+  const replicas = random.between(1, 3);
+  const accounts = accountsOf(random);
+  const count = random.between(2, 9);
+  const spanMs = random.pick([10, 3_000, 30_000, 90_000]);
+  const requests: RequestPlan[] = [];
+  for (let index = 0; index < count; index += 1)
+    requests.push(requestOf(random, { accounts, index, replicas, spanMs }));
+  const incidents: Incident[] = [];
+  for (let left = random.between(0, 5); left > 0; left -= 1)
+    incidents.push(incidentOf(random, { accounts, requests, replicas, spanMs }));
+  return {
+    rules,
+    replicas,
+    accounts,
+    requests,
+    incidents,
+    weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
+  };
+}
+
+function rulesOf(random: Sequence): Rules {
+  const [inputNanosPerMillion, outputNanosPerMillion] = random.pick([
+    [1_000_000_000n, 4_000_000_000n],
+    [333_333_333n, 1_234_567_891n],
+    [70_000_001n, 290_000_003n],
+    [999_999n, 1n],
+  ] as const);
+  return {
+    inputNanosPerMillion,
+    outputNanosPerMillion,
+    concurrency: random.pick([1, 2, 2, 4]),
+    perMinute: random.pick([2, 3, 600]),
+    leaseMs: 60_000,
+    contextTokens: random.pick([null, null, 600]),
+  };
+}
+
+function accountsOf(random: Sequence): AccountPlan[] {
+  const names = random.chance(0.4) ? ["A", "B"] : ["A"];
+  return names.map((name) => ({
+    id: `acct_${name}` as const,
+    // In thousandths of a credit: some requests fit, some do not.
+    creditNanos: BigInt(random.pick([0, 1, 3, 8, 40, 500])) * 1_000_000n + BigInt(random.between(0, 999)),
+    keys: (random.chance(0.4) ? ["1", "2"] : ["1"]).map((key) => ({
+      id: `key_${name}${key}` as const,
+      presented: `trib_${name}_${name}${key}_${name.repeat(42)}${key}`,
+    })),
+  }));
+}
+
+interface Surroundings {
+  readonly accounts: readonly AccountPlan[];
+  readonly replicas: number;
+  readonly spanMs: number;
+}
+
+function requestOf(
+  random: Sequence,
+  around: Surroundings & { readonly index: number },
+): RequestPlan {
+  const account = random.pick(around.accounts);
+  const bytes = random.between(1, 1_200);
+  const silent = random.chance(0.08);
+  const slow = random.chance(0.25);
+  return {
+    id: `req_${String(around.index + 1)}`,
+    atMs: random.between(0, around.spanMs),
+    replica: random.between(0, around.replicas - 1),
+    accountId: account.id,
+    key: random.pick(account.keys),
+    inputBound: bytes + 80,
+    inputTokensEstimate: Math.ceil(bytes / 4),
+    requested: random.pick([null, null, 1, 50, 400, 2_000]),
+    script: scriptOf(random, { silent, slow }),
+    leavesAfterMs:
+      silent || random.chance(0.3)
+        ? random.pick([0, 3, 20, 300, 2_000, slow || silent ? 90_000 : 5_000])
+        : null,
+    admitFault: faultOf(random, 0.15),
+    settleFaults: [faultOf(random, 0.3), faultOf(random, 0.15), faultOf(random, 0.1)],
+  };
+}
+
+function faultOf(random: Sequence, probability: number): CallFault {
+  return random.chance(probability)
+    ? random.pick(["request-lost", "reply-lost", "twice", "slow"] as const)
+    : "none";
+}
+
+function scriptOf(
+  random: Sequence,
+  { silent, slow }: { readonly silent: boolean; readonly slow: boolean },
+): Script {
+  const engineCounts = random.chance(0.4);
+  const batches: Batch[] = [];
+  let output = 0;
+  for (let left = random.between(0, 4); left > 0; left -= 1) {
+    const deltas = random.between(0, 6);
+    output += deltas;
+    batches.push({
+      afterMs: slow ? random.between(5_000, 45_000) : random.between(0, 200),
+      deltas,
+      charactersPerDelta: random.pick([1, 3, 3, 40]),
+      running: engineCounts ? usage(random.between(1, 300), output + random.between(0, 2)) : null,
+    });
+  }
+  return {
+    acceptAfterMs: random.pick([0, 5, 50, 1_500]),
+    refuses: random.chance(0.08),
+    batches,
+    ending: silent ? "silent" : random.chance(0.15) ? "failed" : "finished",
+    reported: random.pick([
+      usage(random.between(1, 300), output),
+      usage(random.between(1, 300), output),
+      // More than was reserved, and figures that are none.
+      usage(9_000_000, 9_000_000),
+      usage(random.between(1, 300), -1),
+      usage(2.5, output),
+      null,
+    ]),
+    cancelTakesMs: random.pick([0, 0, 4, 700]),
+  };
+}
+
+function usage(inputTokens: number, outputTokens: number): Usage {
+  return { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0 };
+}
+
+function incidentOf(
+  random: Sequence,
+  around: Surroundings & { readonly requests: readonly RequestPlan[] },
+): Incident {
+  const request = random.pick(around.requests);
+  const account = random.pick(around.accounts);
+  const atPhase = random.chance(0.7);
+  const replica = atPhase ? request.replica : random.between(0, around.replicas - 1);
+  const restartAfterMs = random.pick([0, 2_000, 50_000]);
+  const accountId = random.chance(0.7) ? request.accountId : account.id;
+  const what = random.pick<() => Happening>([
+    () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
+    () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
+    () => ({ type: "takeback", accountId, percent: random.pick([30, 100, 100, 120]) }),
+    () => ({ type: "revoke", keyId: random.pick(account.keys).id }),
+    () => ({ type: random.pick(["disable", "enable"] as const), accountId }),
+    () => ({ type: "clock-jump", byMs: random.pick([-200_000, -20_000, 5_000, 61_000, 400_000]) }),
+    () => ({
+      type: "crash",
+      replica,
+      restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
+    }),
+    () => ({
+      type: "crash",
+      replica,
+      restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
+    }),
+    () => ({ type: "freeze", replica, forMs: random.pick([300, 30_000, 61_000, 75_000, 140_000]) }),
+    () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
+    () => ({
+      type: "store-away",
+      forMs: random.pick([100, 3_000, 70_000]),
+      repliesOnly: random.chance(0.5),
+    }),
+    () => ({ type: "drain", replica, restartAfterMs }),
+  ])();
+  return {
+    when: atPhase
+      ? { requestId: request.id, phase: random.pick(phases) }
+      : { atMs: random.between(0, around.spanMs + 60_000) },
+    what,
+  };
+}

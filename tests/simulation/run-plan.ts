@@ -1,0 +1,380 @@
+import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import { hash } from "node:crypto";
+import { Books } from "./books.ts";
+import { ensureCharge, type Story } from "./charge-table.ts";
+import type { CallFault, Happening, Incident, Phase, Plan, RequestPlan } from "./plan.ts";
+import { Replica } from "./replica.ts";
+import type { Execute, SimulatedStore } from "./simulated-store.ts";
+import { openStoreLink } from "./store-link.ts";
+import { ensure, Violation } from "./violation.ts";
+import { World, type Process } from "./world.ts";
+
+/** How one run went. */
+export interface Outcome {
+  readonly violation: Violation | null;
+  readonly steps: number;
+  readonly trace: readonly string[];
+}
+
+const stepsMax = 20_000;
+
+/** Runs a plan until everything is resolved, or until a rule is broken. The same plan and seed run the same way. */
+export async function runPlan(
+  plan: Plan,
+  seed: number,
+  parts: { readonly store: SimulatedStore; readonly traced: boolean },
+): Promise<Outcome> {
+  const world = new World(seed, parts.traced);
+  const run = new Run(plan, world, parts.store);
+  let violation: Violation | null = null;
+  // What goes wrong inside a promise that nobody waits for.
+  const caught = (error: unknown): void => {
+    run.fail(error);
+  };
+  process.on("unhandledRejection", caught);
+  try {
+    await run.toTheEnd();
+  } catch (error) {
+    violation = error instanceof Violation ? error : new Violation("no crash", stackOf(error));
+  } finally {
+    process.off("unhandledRejection", caught);
+  }
+  return { violation, steps: world.steps, trace: world.trace ?? [] };
+}
+
+class Run {
+  private readonly plan: Plan;
+  private readonly world: World;
+  private readonly store: SimulatedStore;
+  private readonly books: Books;
+  private readonly replicas: (Replica | null)[] = [];
+  private readonly stories = new Map<string, Story>();
+  private readonly tries = new Map<string, number>();
+  private readonly fired = new Set<Incident>();
+  private operator: Execute | null = null;
+  private calls = 0;
+  private lives = 0;
+  private awayUntilMs = 0;
+  private awayRepliesOnly = false;
+  private calm = false;
+  private failure: unknown = null;
+  private waiting: Incident[] = [];
+
+  constructor(plan: Plan, world: World, store: SimulatedStore) {
+    this.plan = plan;
+    this.world = world;
+    this.store = store;
+    this.books = new Books(store, plan.rules);
+  }
+
+  fail(error: unknown): void {
+    this.failure ??= error;
+  }
+
+  async toTheEnd(): Promise<void> {
+    const { plan, world } = this;
+    await this.openAccounts();
+    for (let slot = 0; slot < plan.replicas; slot += 1) await this.start(slot);
+    for (const request of plan.requests)
+      world.after(request.atMs, `${request.id} arrives`, null, () => {
+        this.arrive(request);
+      });
+    let lastMs = Math.max(...plan.requests.map(({ atMs }) => atMs), 0);
+    for (const incident of plan.incidents) {
+      if (!("atMs" in incident.when)) continue;
+      lastMs = Math.max(lastMs, incident.when.atMs);
+      world.after(incident.when.atMs, "incident", null, () => this.happen(incident));
+    }
+    // Until here everything may go wrong; then the weather clears, and all must come to rest.
+    await this.until(() => world.nowMs >= lastMs + 150_000 || this.atRest());
+    await this.clear();
+    const backMs = plan.incidents.reduce(
+      (sum, { what }) => sum + (what.type === "clock-jump" ? Math.max(-what.byMs, 0) : 0),
+      0,
+    );
+    const endMs = world.nowMs + plan.rules.leaseMs + 60_000 + backMs;
+    await this.until(() => world.nowMs >= endMs || this.atRest());
+    this.ensureAtRest();
+  }
+
+  private async until(done: () => boolean): Promise<void> {
+    const { world } = this;
+    while (!done()) {
+      if (!(await world.step())) return;
+      while (this.waiting.length > 0) {
+        const incident = this.waiting.shift();
+        if (incident !== undefined) await this.happen(incident);
+      }
+      if (this.failure !== null) throw this.failure;
+      ensure(world.steps < stepsMax, "a run ends", () => `${String(stepsMax)} steps`);
+    }
+  }
+
+  private async openAccounts(): Promise<void> {
+    this.operator = await this.store.openProcess();
+    for (const account of this.plan.accounts) {
+      const { creditNanos, id } = account;
+      await this.operate("createAccount", { id, name: id, creditNanos });
+      for (const key of account.keys)
+        await this.operate("createKey", {
+          id: key.id,
+          accountId: id,
+          name: key.id,
+          secretHash: new Uint8Array(hash("sha256", key.presented, "buffer")),
+        });
+    }
+  }
+
+  /** What an operator's command does, in a process of its own. */
+  private async operate(name: StoreCall["name"], argument: unknown): Promise<void> {
+    const call = { name, argument, nowMs: this.world.wallMs() } as unknown as StoreCall;
+    const { operator } = this;
+    if (operator === null) throw new Error("no operator yet");
+    await this.execute(operator, [call]);
+  }
+
+  private async execute(
+    execute: Execute,
+    calls: readonly StoreCall[],
+  ): Promise<readonly StoreAnswer[]> {
+    const pending = execute(calls);
+    const answers = pending instanceof Promise ? await pending : pending;
+    try {
+      await this.books.check(calls, answers);
+    } catch (error) {
+      this.fail(error);
+      throw error;
+    }
+    return answers;
+  }
+
+  private async start(slot: number): Promise<void> {
+    const { plan, world } = this;
+    this.lives += 1;
+    const process: Process = {
+      name: `replica ${String(slot + 1)}.${String(this.lives)}`,
+      alive: true,
+      frozenUntilMs: 0,
+    };
+    const execute = await this.store.openProcess();
+    world.note(() => `${process.name}  starts`);
+    this.replicas[slot] = new Replica({
+      world,
+      rules: plan.rules,
+      process,
+      client: openStoreLink({
+        world,
+        replica: process,
+        execute: (calls) => this.execute(execute, calls),
+        fault: (call) => this.faultOf(call),
+        onSent: (call) => {
+          this.sent(call);
+        },
+        onDone: (call) => {
+          this.phaseOf(call, "done");
+        },
+      }),
+      fail: (violation) => {
+        this.fail(violation);
+      },
+      onPhase: (request, phase) => {
+        this.phase(request.id, phase);
+      },
+      chargedByBooks: (id) => this.books.model.reservations.get(id)?.charged ?? 0n,
+      allowanceByBooks: (id) => this.books.model.reservations.get(id)?.allowance ?? null,
+    });
+  }
+
+  private arrive(request: RequestPlan): void {
+    const replica = this.replicas[request.replica];
+    if (replica?.process.alive !== true) return;
+    const story: Story = {
+      plan: request,
+      servedBy: replica.process,
+      said: { accepted: false, deltas: 0, characters: 0, running: null, ending: null },
+      stoppedBy: null,
+      told: null,
+      notAdmitted: false,
+    };
+    this.world.note(() => `client      ${request.id} arrives at ${replica.process.name}`);
+    this.stories.set(request.id, story);
+    this.world.after(0, `${request.id} read`, replica.process, () => {
+      void replica.serve(story).catch((error: unknown) => {
+        this.fail(error);
+      });
+    });
+  }
+
+  private sent(call: StoreCall): void {
+    if (call.name === "settle") {
+      const settlement = call.argument as Parameters<typeof ensureCharge>[1] & {
+        requestId: string;
+      };
+      const story = this.stories.get(settlement.requestId);
+      try {
+        if (story !== undefined) ensureCharge(story, settlement);
+      } catch (error) {
+        this.fail(error);
+      }
+    }
+    this.phaseOf(call, "sent");
+  }
+
+  private phaseOf(call: StoreCall, moment: "sent" | "done"): void {
+    if (call.name !== "admit" && call.name !== "settle") return;
+    this.phase((call.argument as { requestId: string }).requestId, `${call.name}-${moment}`);
+  }
+
+  /** Incidents that wait for this moment happen before the next step. */
+  private phase(requestId: string, phase: Phase): void {
+    for (const incident of this.plan.incidents) {
+      const { when } = incident;
+      if (!("phase" in when) || when.requestId !== requestId || when.phase !== phase) continue;
+      if (this.fired.has(incident) || this.calm) continue;
+      this.fired.add(incident);
+      this.world.note(() => `now         ${requestId} ${phase}:`);
+      this.waiting.push(incident);
+    }
+  }
+
+  private async happen({ what }: Incident): Promise<void> {
+    const { world } = this;
+    world.note(() => `incident    ${describe(what)}`);
+    switch (what.type) {
+      case "credit":
+        await this.operate("creditAccount", {
+          id: what.accountId,
+          amountNanos: what.nanos,
+          note: null,
+        });
+        return;
+      case "takeback": {
+        const { balance, held } = this.books.model.account(what.accountId);
+        const amount = ((balance - held) * BigInt(what.percent)) / 100n;
+        if (amount > 0n)
+          await this.operate("creditAccount", {
+            id: what.accountId,
+            amountNanos: -amount,
+            note: null,
+          });
+        return;
+      }
+      case "revoke":
+        await this.operate("revokeKey", what.keyId);
+        return;
+      case "disable":
+      case "enable":
+        await this.operate("setAccountStatus", {
+          id: what.accountId,
+          status: what.type === "enable" ? "active" : "disabled",
+        });
+        return;
+      case "clock-jump":
+        world.jumpedMs += what.byMs;
+        return;
+      case "store-away":
+        this.awayUntilMs = world.nowMs + what.forMs;
+        this.awayRepliesOnly = what.repliesOnly;
+        return;
+      default:
+        this.happenTo(what);
+    }
+  }
+
+  private happenTo(what: Extract<Happening, { readonly replica: number }>): void {
+    const { world } = this;
+    const slot = what.replica;
+    const replica = this.replicas[slot];
+    if (replica?.process.alive !== true) return;
+    if (what.type === "freeze") {
+      replica.process.frozenUntilMs = Math.max(
+        replica.process.frozenUntilMs,
+        world.nowMs + what.forMs,
+      );
+      return;
+    }
+    if (what.type === "crash") {
+      replica.process.alive = false;
+    } else {
+      replica.drain();
+      world.after(2_000, "drained", replica.process, () => {
+        void replica.close();
+      });
+    }
+    if (what.restartAfterMs === null) return;
+    const delayMs = what.restartAfterMs + (what.type === "drain" ? 3_000 : 0);
+    world.after(delayMs, `restart ${String(slot)}`, null, async () => {
+      if (this.replicas[slot]?.process.alive === true) return;
+      await this.start(slot);
+    });
+  }
+
+  private faultOf(call: StoreCall): CallFault {
+    if (this.calm) return "none";
+    const { draws, nowMs } = this.world;
+    if (nowMs < this.awayUntilMs) return this.awayRepliesOnly ? "reply-lost" : "request-lost";
+    const planned = this.plannedFault(call);
+    if (planned !== "none") return planned;
+    this.calls += 1;
+    const label = `weather ${call.name} ${String(this.calls)}`;
+    if (!draws.chance(label, this.plan.weather)) return "none";
+    const faults = ["request-lost", "reply-lost", "slow", "twice"] as const;
+    const fault = faults[draws.between(`${label} kind`, 0, 3)] ?? "none";
+    // A ticket is taken anew by every authorize; nothing promises that it could be done twice.
+    return fault === "twice" && call.name === "authorize" ? "none" : fault;
+  }
+
+  private plannedFault(call: StoreCall): CallFault {
+    if (call.name !== "admit" && call.name !== "settle") return "none";
+    const { requestId } = call.argument as { requestId: string };
+    const request = this.stories.get(requestId)?.plan;
+    if (call.name === "admit") return request?.admitFault ?? "none";
+    const before = this.tries.get(requestId) ?? 0;
+    this.tries.set(requestId, before + 1);
+    return request?.settleFaults[before] ?? "none";
+  }
+
+  /** From now on nothing goes wrong any more: replicas stand again, clients whose answers never end leave. */
+  private async clear(): Promise<void> {
+    this.calm = true;
+    this.awayUntilMs = 0;
+    this.world.note(() => "from here on nothing goes wrong");
+    for (const replica of this.replicas) if (replica !== null) replica.process.frozenUntilMs = 0;
+    if (!this.replicas.some((replica) => replica?.process.alive === true)) await this.start(0);
+  }
+
+  private atRest(): boolean {
+    const { model } = this.books;
+    if (this.world.nowMs < 1 || this.waitsForPlan()) return false;
+    for (const reservation of model.reservations.values())
+      if (reservation.state === "open") return false;
+    for (const story of this.stories.values())
+      if (story.told === null && story.servedBy.alive) return false;
+    return true;
+  }
+
+  private waitsForPlan(): boolean {
+    const { incidents, requests } = this.plan;
+    const { nowMs } = this.world;
+    return (
+      requests.some(({ atMs }) => atMs >= nowMs) ||
+      incidents.some(({ when }) => "atMs" in when && when.atMs >= nowMs)
+    );
+  }
+
+  private ensureAtRest(): void {
+    for (const [id, { state }] of this.books.model.reservations)
+      ensure(state !== "open", "every reservation is resolved in the end", () => id);
+  }
+}
+
+function describe(what: Happening): string {
+  const { type, ...rest } = what;
+  return `${type} ${Object.entries(rest)
+    .map(([name, value]) => `${name} ${String(value)}`)
+    .join(", ")}`;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,36 @@
+import { planOf, type Plan, type Rules } from "./plan.ts";
+import { runPlan, type Outcome } from "./run-plan.ts";
+import { shrinkPlan } from "./shrink.ts";
+import type { SimulatedStore } from "./simulated-store.ts";
+
+/** Gives every run an empty ledger. */
+export interface Stores {
+  fresh(rules: Rules): SimulatedStore | Promise<SimulatedStore>;
+}
+
+/** A seed that broke a rule, and the smallest plan found that still breaks it. */
+export interface Finding {
+  readonly seed: number;
+  readonly rule: string;
+  readonly message: string;
+  readonly plan: Plan;
+  readonly trace: readonly string[];
+}
+
+/** Runs one seed. */
+export async function runSeed(seed: number, stores: Stores): Promise<Outcome> {
+  const plan = planOf(seed);
+  return runPlan(plan, seed, { store: await stores.fresh(plan.rules), traced: false });
+}
+
+/** Shrinks the plan of a seed that breaks `rule`, and tells its story. */
+export async function explainSeed(seed: number, rule: string, stores: Stores): Promise<Finding> {
+  const run = async (plan: Plan, traced: boolean): Promise<Outcome> =>
+    runPlan(plan, seed, { store: await stores.fresh(plan.rules), traced });
+  const plan = await shrinkPlan(planOf(seed), async (smaller) => {
+    const { violation } = await run(smaller, false);
+    return violation?.rule === rule;
+  });
+  const { trace, violation } = await run(plan, true);
+  return { seed, rule, message: violation?.message ?? "it did not happen again", plan, trace };
+}
