@@ -39,12 +39,26 @@ let scratch = Buffer.alloc(4_096);
 
 /** The hash of an entry: SHA-256 of the 32 bytes of the hash before it, followed by its canonical bytes. */
 export function chainHash(previous: Uint8Array, entry: JournalEntry): Uint8Array {
+  return hash("sha256", chainBytes(toHex(previous), entry), "buffer");
+}
+
+/** The same in hexadecimal digits, in and out: for a reader of many entries, since bytes cost more than text. */
+export function chainHashHex(previousHex: string, entry: JournalEntry): string {
+  return hash("sha256", chainBytes(previousHex, entry), "hex");
+}
+
+function chainBytes(previousHex: string, entry: JournalEntry): Buffer {
   const text = canonicalText(entry);
   const needed = headBytes + text.length * 3;
   if (needed > scratch.byteLength) scratch = Buffer.alloc(needed * 2);
-  scratch.set(previous);
+  scratch.write(previousHex, 0, "hex");
   const written = scratch.write(text, headBytes, "utf8");
-  return hash("sha256", scratch.subarray(0, headBytes + written), "buffer");
+  return scratch.subarray(0, headBytes + written);
+}
+
+/** Bytes as the hexadecimal digits that heads are written in. */
+export function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
 /** The journal of one account up to one entry: who has kept a head can prove later what came before it. */
@@ -56,7 +70,7 @@ export interface JournalHead {
 
 /** A head as receipts show it: `acct_...:17:` and 64 hexadecimal digits. */
 export function formatHead(head: JournalHead): string {
-  return `${head.accountId}:${String(head.sequence)}:${Buffer.from(head.hash).toString("hex")}`;
+  return `${head.accountId}:${String(head.sequence)}:${toHex(head.hash)}`;
 }
 
 /** A head as it was shown, or null for anything else. */
@@ -87,5 +101,5 @@ export interface Checkpoint {
  */
 export function checkpointNote(checkpoint: Checkpoint): string {
   const { balanceNanos, creditedNanos, hash: digest, heldNanos, sequence } = checkpoint;
-  return `through ${String(sequence)} hash ${Buffer.from(digest).toString("hex")} balance ${balanceNanos.toString()} held ${heldNanos.toString()} credited ${creditedNanos.toString()}`;
+  return `through ${String(sequence)} hash ${toHex(digest)} balance ${balanceNanos.toString()} held ${heldNanos.toString()} credited ${creditedNanos.toString()}`;
 }

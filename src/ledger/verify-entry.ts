@@ -31,24 +31,24 @@ export interface ReservationToVerify {
   readonly resolvedAtMs: number | null;
   readonly reservedSequence: number | null;
   readonly resolvedSequence: number | null;
-  readonly head: Uint8Array | null;
+  /** Hexadecimal. */
+  readonly head: string | null;
+}
+
+/** A request that runs after an entry: what its own entry has reserved, and its row. */
+export interface OpenRequest {
+  readonly heldNanos: bigint;
+  readonly reservation: ReservationToVerify | null;
 }
 
 /** What is wrong with an entry. */
 export type Finding = readonly [code: ProblemCode, message: string];
 
-/** Who runs after an entry. */
-export function follow(entry: JournalEntry, open: Map<string, bigint>): void {
-  if (entry.requestId === null) return;
-  if (entry.kind === "reserve") open.set(entry.requestId, entry.heldDeltaNanos);
-  else open.delete(entry.requestId);
-}
-
 /** What is wrong with an entry by itself, with its request, or with what came before it. */
 export function movementProblem(
   entry: JournalEntry,
-  reservation: ReservationToVerify | null,
-  open: ReadonlyMap<string, bigint>,
+  request: OpenRequest | null,
+  before: OpenRequest | null,
 ): Finding | null {
   const { balanceDeltaNanos: balance, heldDeltaNanos: held, kind, requestId } = entry;
   const ofRequest = kind === "reserve" || kind === "settle" || kind === "expire";
@@ -57,21 +57,24 @@ export function movementProblem(
   if (!possible(kind, balance, held))
     return ["entry-impossible", `no ${kind} changes balance and held like this`];
   if (requestId === null) return null;
+  if (kind === "reserve" && before !== null)
+    return ["entry-impossible", "its request had been reserved before"];
+  if (request === null)
+    return [
+      "resolved-twice",
+      "its request had been resolved before, or not reserved by this account",
+    ];
+  const { reservation } = request;
   if (reservation === null) return ["receipt-differs", "its request has no receipt"];
   if (reservation.accountId !== entry.accountId)
     return ["receipt-differs", `its request is of ${reservation.accountId}`];
-  if (kind === "reserve") {
-    if (open.has(requestId)) return ["entry-impossible", "its request had been reserved before"];
+  if (kind === "reserve")
     return agrees(entry, reservation.reservedSequence, reservation.admittedAtMs) &&
       held === reservation.reservedNanos &&
       entry.actor === reservation.keyId
       ? null
       : ["receipt-differs", "the receipt has another reservation"];
-  }
-  const reserved = open.get(requestId);
-  if (reserved === undefined)
-    return ["resolved-twice", "its request had been resolved before, or never reserved"];
-  if (held !== -reserved)
+  if (held !== -request.heldNanos)
     return ["entry-impossible", "it does not give back what its request has reserved"];
   return resolutionProblem(entry, reservation);
 }
@@ -120,13 +123,13 @@ function possible(kind: JournalEntry["kind"], balance: bigint, held: bigint): bo
 /** A receipt was perhaps given away, and shows this head: a chain that was made anew has another. */
 export function receiptHeadProblem(
   entry: JournalEntry,
-  hash: Uint8Array,
-  reservation: ReservationToVerify | null,
+  hash: string,
+  request: OpenRequest | null,
 ): Finding | null {
-  if (reservation === null || entry.requestId === null) return null;
+  const reservation = request?.reservation ?? null;
+  if (reservation === null) return null;
   const newest = reservation.resolvedSequence ?? reservation.reservedSequence;
-  if (newest !== entry.sequence) return null;
-  return reservation.head !== null && Buffer.compare(reservation.head, hash) === 0
+  return newest !== entry.sequence || reservation.head === hash
     ? null
     : ["receipt-differs", "the receipt's head is of another entry: the chain was made anew"];
 }

@@ -2,16 +2,17 @@ import { formatCredit } from "../admission/price.ts";
 import { limits } from "../limits.ts";
 import {
   type Checkpoint,
-  chainHash,
+  chainHashHex,
   checkpointNote,
   firstHead,
   type JournalEntry,
   type JournalHead,
+  toHex,
 } from "./journal.ts";
 import {
   type Finding,
-  follow,
   movementProblem,
+  type OpenRequest,
   type ProblemCode,
   receiptHeadProblem,
   type ReservationToVerify,
@@ -44,7 +45,8 @@ export interface AccountToVerify {
   readonly heldNanos: bigint;
   readonly running: number;
   readonly entries: number;
-  readonly head: Uint8Array;
+  /** Hexadecimal. */
+  readonly head: string;
   /** Rows of the account's reservations in state `open`. */
   readonly open: { readonly count: number; readonly reservedNanos: bigint };
   readonly checkpoint: CheckpointToVerify | null;
@@ -55,17 +57,29 @@ export interface CheckpointToVerify extends Checkpoint {
   /** Charges of the requests that were resolved up to it. */
   readonly chargedNanos: bigint;
   /** Requests that were reserved up to it and not resolved up to it. */
-  readonly running: readonly { readonly requestId: string; readonly reservedNanos: bigint }[];
+  readonly running: readonly {
+    readonly requestId: string;
+    readonly reservation: ReservationToVerify;
+  }[];
+}
+
+/** How many requests' rows there are of which no checkpoint has taken in the entries. */
+export interface ReceiptCounts {
+  readonly reserved: number;
+  readonly resolved: number;
 }
 
 /**
  * Adds a ledger up again. A store feeds it from one snapshot: accounts in any order, each with its entries in order of
- * their sequence and the reservation that an entry names. What it keeps is of one account, and small.
+ * their sequence. What it keeps is of one account, and small.
  */
 export interface JournalVerification {
   beginAccount(account: AccountToVerify): void;
-  entry(entry: JournalEntry, hash: Uint8Array, reservation: ReservationToVerify | null): void;
+  /** `hash` in hexadecimal; the reservation that a `reserve` names, null for the other kinds. */
+  entry(entry: JournalEntry, hash: string, reservation: ReservationToVerify | null): void;
   endAccount(): void;
+  /** Whether each receipt has been met with its entries; if not, the store looks for those that have none. */
+  metAll(receipts: ReceiptCounts): boolean;
   /** Entries of an account that has no row. */
   strayEntry(accountId: string, sequence: number): void;
   /** A request's row whose entry is not there. */
@@ -85,18 +99,20 @@ export function openJournalVerification(heads: readonly JournalHead[]): JournalV
   let entries = 0;
   let accounts = 0;
   let walk: AccountWalk | null = null;
+  const met = { reserved: 0, resolved: 0 };
   return {
     beginAccount(account) {
       accounts += 1;
       const own = kept.get(account.id) ?? [];
       kept.delete(account.id);
-      walk = openAccountWalk(account, own, problems);
+      walk = openAccountWalk(account, own, { problems, met });
     },
     entry(entry, hash, reservation) {
       entries += 1;
       walk?.entry(entry, hash, reservation);
     },
     endAccount: () => walk?.end(),
+    metAll: ({ reserved, resolved }) => met.reserved === reserved && met.resolved === resolved,
     strayEntry(account, sequence) {
       entries += 1;
       const message = "the entry is of an account that does not exist";
@@ -139,6 +155,11 @@ function openProblems(): Problems {
   };
 }
 
+interface ReceiptsMet {
+  reserved: number;
+  resolved: number;
+}
+
 interface AccountWalk {
   entry: JournalVerification["entry"];
   end(): void;
@@ -153,12 +174,15 @@ interface Sums {
 function openAccountWalk(
   account: AccountToVerify,
   kept: readonly JournalHead[],
-  problems: Problems,
+  { met, problems }: { readonly met: ReceiptsMet; readonly problems: Problems },
 ): AccountWalk {
   const { checkpoint } = account;
-  const heads = new Map(kept.map((head) => [head.sequence, head.hash]));
-  const open = new Map<string, bigint>(
-    (checkpoint?.running ?? []).map((one) => [one.requestId, one.reservedNanos]),
+  const heads = new Map(kept.map((head) => [head.sequence, toHex(head.hash)]));
+  const open = new Map<string, OpenRequest>(
+    (checkpoint?.running ?? []).map(({ requestId, reservation }) => [
+      requestId,
+      { heldNanos: reservation.reservedNanos, reservation },
+    ]),
   );
   const sums: Sums = {
     balance: checkpoint?.balanceNanos ?? 0n,
@@ -184,13 +208,19 @@ function openAccountWalk(
     entry(entry, hash, reservation) {
       const gap = chain.gapBefore(entry);
       if (gap !== null) report("entry-missing", missing(gap, entry.sequence - 1), gap);
+      const { requestId } = entry;
+      const before = requestId === null ? null : (open.get(requestId) ?? null);
+      const reserves = entry.kind === "reserve";
+      const request = reserves ? { heldNanos: entry.heldDeltaNanos, reservation } : before;
       const found =
         chain.add(entry, hash) ??
         compareHead(heads, entry.sequence, hash) ??
-        movementProblem(entry, reservation, open) ??
-        receiptHeadProblem(entry, hash, reservation);
+        movementProblem(entry, request, before) ??
+        receiptHeadProblem(entry, hash, request);
       addTo(sums, entry);
-      follow(entry, open);
+      if (requestId !== null && reserves && request !== null) open.set(requestId, request);
+      else if (requestId !== null) open.delete(requestId);
+      if (found === null && requestId !== null) met[reserves ? "reserved" : "resolved"] += 1;
       if (entry.kind === "checkpoint" && checkpoint !== null)
         confirmed ||= entry.note === checkpointNote(checkpoint);
       if (found !== null) reportEntry(entry, found);
@@ -212,13 +242,13 @@ function openAccountWalk(
 interface ChainWalk {
   /** The first number that is missing before this entry; null: none is. */
   gapBefore(entry: JournalEntry): number | null;
-  add(entry: JournalEntry, hash: Uint8Array): Finding | null;
-  end(): { readonly sequence: number; readonly previous: Uint8Array };
+  add(entry: JournalEntry, hash: string): Finding | null;
+  end(): { readonly sequence: number; readonly previous: string };
 }
 
 function openChainWalk(checkpoint: Checkpoint | null): ChainWalk {
   let sequence = checkpoint?.sequence ?? 0;
-  let previous: Uint8Array = checkpoint?.hash ?? firstHead;
+  let previous = toHex(checkpoint?.hash ?? firstHead);
   return {
     gapBefore: (entry) => (entry.sequence > sequence + 1 ? sequence + 1 : null),
     add(entry, hash) {
@@ -226,7 +256,7 @@ function openChainWalk(checkpoint: Checkpoint | null): ChainWalk {
         return ["entry-unexpected", "a checkpoint has taken the place of this entry"];
       // What follows a gap cannot be checked against what is missing; the chain goes on from the stored hash.
       const follows = entry.sequence === sequence + 1;
-      const changed = follows && Buffer.compare(chainHash(previous, entry), hash) !== 0;
+      const changed = follows && chainHashHex(previous, entry) !== hash;
       sequence = entry.sequence;
       previous = hash;
       return changed
@@ -244,22 +274,18 @@ function addTo(sums: Sums, entry: JournalEntry): void {
 
 type Report = (code: ProblemCode, message: string, at?: number | null) => void;
 
-function compareHead(
-  heads: Map<number, Uint8Array>,
-  sequence: number,
-  hash: Uint8Array,
-): Finding | null {
+function compareHead(heads: Map<number, string>, sequence: number, hash: string): Finding | null {
   if (heads.size === 0) return null;
   const kept = heads.get(sequence);
   heads.delete(sequence);
-  return kept === undefined || Buffer.compare(kept, hash) === 0
+  return kept === undefined || kept === hash
     ? null
     : ["head-differs", "it is not the entry that the kept head is of"];
 }
 
 function verifyCheckpoint(
   checkpoint: CheckpointToVerify,
-  heads: Map<number, Uint8Array>,
+  heads: Map<number, string>,
   report: Report,
 ): void {
   const { balanceNanos, chargedNanos, creditedNanos, hash, heldNanos, running, sequence } =
@@ -270,7 +296,7 @@ function verifyCheckpoint(
       "its balance is not its credit minus what its receipts charged",
       sequence,
     );
-  if (running.reduce((sum, one) => sum + one.reservedNanos, 0n) !== heldNanos)
+  if (running.reduce((sum, one) => sum + one.reservation.reservedNanos, 0n) !== heldNanos)
     report("checkpoint-differs", "it does not hold what its open receipts had reserved", sequence);
   for (const [at, kept] of heads) {
     if (at > sequence) continue;
@@ -281,7 +307,7 @@ function verifyCheckpoint(
         `entries up to ${String(sequence)} were rolled up: keep a newer head`,
         at,
       );
-    else if (Buffer.compare(kept, hash) !== 0)
+    else if (kept !== toHex(hash))
       report("head-differs", "the checkpoint is not of the entry that the kept head is of", at);
   }
 }
@@ -290,8 +316,8 @@ function verifyEnd(
   account: AccountToVerify,
   end: {
     readonly sequence: number;
-    readonly previous: Uint8Array;
-    readonly heads: ReadonlyMap<number, Uint8Array>;
+    readonly previous: string;
+    readonly heads: ReadonlyMap<number, string>;
     readonly report: Report;
   },
 ): void {
@@ -304,7 +330,7 @@ function verifyEnd(
       `the account has made ${String(account.entries)} entries`,
       account.entries + 1,
     );
-  else if (Buffer.compare(account.head, end.previous) !== 0)
+  else if (account.head !== end.previous)
     report("head-differs", "the account's row has another head than its last entry", sequence);
 }
 
@@ -312,7 +338,7 @@ function verifyRow(
   account: AccountToVerify,
   parts: {
     readonly sums: Sums;
-    readonly open: ReadonlyMap<string, bigint>;
+    readonly open: ReadonlyMap<string, OpenRequest>;
     readonly report: Report;
   },
 ): void {
