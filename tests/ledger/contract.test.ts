@@ -18,7 +18,7 @@ import {
   type Command,
 } from "./contract-commands.ts";
 import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
-import { findPostgres, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
 
 // Both stores and a model that knows no database are given the same commands, from two replicas in turn: every answer is
@@ -50,7 +50,7 @@ interface Replicas extends AsyncDisposable {
   rows(sql: string): Promise<readonly (readonly string[])[]>;
 }
 
-describe.skipIf(findPostgres() === null && !isCi())("the contract of the stores", () => {
+describe.skipIf(!postgresTests)("the contract of the stores", () => {
   let server: PostgresServer;
   let url: string;
   beforeAll(async () => {
@@ -90,11 +90,6 @@ describe.skipIf(findPostgres() === null && !isCi())("the contract of the stores"
     );
   }, 60_000);
 });
-
-function isCi(): boolean {
-  // oxlint-disable-next-line node/no-process-env -- there a missing server fails instead of leaving the test out
-  return process.env["CI"] === "true";
-}
 
 function openSqliteReplicas(path: string, clock: { readonly now: number }): Replicas {
   const open = (): ReturnType<typeof openStore> => openStore({ ...settings, path });

@@ -11,6 +11,8 @@ export interface PostgresServer extends AsyncDisposable {
   /** The address of a new, empty database. */
   createDatabase(name: string): Promise<string>;
   url(database: string): string;
+  /** Where it listens. */
+  readonly socket: string;
   /** Ends the process as a crash would, or in order. */
   stop(how: "crash" | "in-order"): Promise<void>;
   start(): Promise<void>;
@@ -32,6 +34,11 @@ export function findPostgres(): string | null {
   ];
   return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
 }
+
+/** Whether tests want a server: in CI a missing one fails them instead of leaving them out. */
+export const postgresTests: boolean =
+  // oxlint-disable-next-line node/no-process-env -- the one thing that tells CI apart
+  process.env["CI"] === "true" || findPostgres() !== null;
 
 /** Makes and starts a server. It does not sync to disk: no test cuts the power. */
 export async function startPostgres(): Promise<PostgresServer> {
@@ -81,6 +88,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   await start();
   return {
     url,
+    socket: join(folder, ".s.PGSQL.5432"),
     start,
     stop,
     async createDatabase(name) {

@@ -58,10 +58,14 @@ create table tributary.migration (
 `;
 
 async function ensureKnown(query: Query, name: string): Promise<number> {
-  const [table] = await query(
-    statement("known", "select to_regclass('tributary.migration') is not null as present"),
+  // A lookup by name, such as to_regclass, would answer from a cache that is older than the lock.
+  const tables = await query(
+    statement(
+      "known",
+      "select 1 as one from pg_catalog.pg_tables where schemaname = 'tributary' and tablename = 'migration'",
+    ),
   );
-  if (table?.["present"] !== true) return 0;
+  if (tables.length === 0) return 0;
   const [row] = await query(
     statement(
       "version",

@@ -1,0 +1,256 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { codeOf, defaultSettings } from "./support.ts";
+
+// What goes wrong between a replica and its server: it is away, it restarts, it is locked, or an answer is lost on the
+// way after the commit.
+
+let server: PostgresServer;
+let databases = 0;
+
+function newDatabase(): Promise<string> {
+  databases += 1;
+  return server.createDatabase(`ledger_${String(databases)}`);
+}
+
+interface OpenChanges {
+  readonly busyMs?: number;
+  readonly connections?: number;
+  readonly onRetry?: () => void;
+  readonly onMigrated?: (report: MigrationReport) => void;
+}
+
+function open(url: string, changes: OpenChanges = {}): Promise<StoreLedger> {
+  const { onMigrated, onRetry, ...rest } = changes;
+  const { concurrencyPerAccount, leaseMs, prices, requestsPerMinute } = defaultSettings;
+  return openPostgresLedger(
+    { concurrencyPerAccount, leaseMs, prices, requestsPerMinute, url, ...rest },
+    {
+      ...(onMigrated === undefined ? {} : { onMigrated }),
+      ...(onRetry === undefined ? {} : { telemetry: { ledgerRetry: onRetry } }),
+    },
+  );
+}
+
+function order(caller: Caller, requestId: `req_${string}`): AdmitOrder {
+  return {
+    requestId,
+    caller,
+    inputBound: 1_000,
+    outputTokensRequested: 100,
+    outputTokensFitting: null,
+    format: "responses",
+    streamed: false,
+  };
+}
+
+function settlement(admitted: AdmitOrder): Settlement {
+  return {
+    requestId: admitted.requestId,
+    accountId: admitted.caller.accountId,
+    outcome: "completed",
+    usage: { inputTokens: 500, cachedInputTokens: 0, outputTokens: 20, reasoningTokens: 0 },
+    firstOutputMs: 3,
+    totalMs: 9,
+  };
+}
+
+async function firstCaller(ledger: StoreLedger): Promise<Caller & { readonly secret: string }> {
+  const first = await ledger.ensureFirstAccount(10n ** 12n);
+  if (first === null) throw new Error("the ledger was not empty");
+  return { ...(await ledger.authorize(first.secret, true)), secret: first.secret };
+}
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => "done", codeOf);
+}
+
+/** Between a replica and the server; can swallow the next answer and then cut the line. */
+async function openProxy(): Promise<
+  AsyncDisposable & { url(database: string): string; loseNextAnswer(): void }
+> {
+  const sockets = new Set<Socket>();
+  let lose = false;
+  const proxy: Server = createServer((client) => {
+    const upstream = connect(server.socket);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on("data", (bytes) => upstream.write(bytes));
+    upstream.on("data", (bytes) => {
+      // The answer is there, so it has been committed.
+      if (lose) {
+        lose = false;
+        client.destroy();
+      } else client.write(bytes);
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  return {
+    url: (database) => `postgres://ledger@127.0.0.1:${String(port)}/${database}`,
+    loseNextAnswer() {
+      lose = true;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
+
+describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 30_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("an answer that is lost after the commit is asked for again, and nothing happens twice", async () => {
+    const database = `ledger_${String((databases += 1))}`;
+    await server.createDatabase(database);
+    await using proxy = await openProxy();
+    let retries = 0;
+    await using ledger = await open(proxy.url(database), {
+      connections: 1,
+      onRetry: () => (retries += 1),
+    });
+    const caller = await firstCaller(ledger);
+    const asked = order(caller, "req_1");
+    proxy.loseNextAnswer();
+    expect((await ledger.admit(asked)).reservedNanos).toBe(1_400_000n);
+    expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(1_400_000n);
+    proxy.loseNextAnswer();
+    expect(await ledger.settle(settlement(asked))).toEqual({
+      chargedNanos: 580_000n,
+      applied: false,
+    });
+    expect(retries).toBe(1);
+    expect(await ledger.showAccount(caller.accountId)).toMatchObject({
+      balanceNanos: 10n ** 12n - 580_000n,
+      heldNanos: 0n,
+    });
+  });
+
+  test("a refusal that is lost stays one, and its ticket is given back once", async () => {
+    const database = `ledger_${String((databases += 1))}`;
+    await server.createDatabase(database);
+    await using proxy = await openProxy();
+    await using ledger = await open(proxy.url(database), { connections: 1 });
+    const caller = await firstCaller(ledger);
+    for (const n of [1, 2, 3, 4]) await ledger.admit(order(caller, `req_${String(n)}`));
+    const fifth = await ledger.authorize(caller.secret, true);
+    proxy.loseNextAnswer();
+    expect(await refusal(ledger.admit(order(fifth, "req_5")))).toBe("too_many_concurrent");
+    expect((await ledger.authorize(caller.secret, false)).rate.remaining).toBe(599);
+  });
+
+  test("while the server is away callers are told so, and a settlement waits for it", async () => {
+    const url = await newDatabase();
+    let retries = 0;
+    await using ledger = await open(url, { onRetry: () => (retries += 1) });
+    const caller = await firstCaller(ledger);
+    const asked = order(caller, "req_1");
+    await ledger.admit(asked);
+    await server.stop("crash");
+    expect(await refusal(ledger.authorize(caller.secret, true))).toBe("overloaded");
+    expect(await refusal(ledger.admit(order(caller, "req_2")))).toBe("overloaded");
+    expect(await refusal(ledger.check())).toBe("overloaded");
+    const settling = ledger.settle(settlement(asked));
+    await server.start();
+    expect(await settling).toEqual({ chargedNanos: 580_000n, applied: true });
+    expect(retries).toBeGreaterThan(0);
+    // Tickets are not kept through a crash; all else is.
+    expect((await ledger.authorize(caller.secret, true)).rate.remaining).toBe(599);
+    expect(await refusal(ledger.admit(order(caller, "req_3")))).toBe("done");
+  }, 20_000);
+
+  test("a row that another program keeps locked makes callers wait no longer than the limit", async () => {
+    const url = await newDatabase();
+    await using ledger = await open(url, { busyMs: 150, connections: 2 });
+    const caller = await firstCaller(ledger);
+    const held = execute(
+      url,
+      "begin; select 1 from tributary.account for update; select pg_sleep(1); commit",
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("overloaded");
+    await held;
+    expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("done");
+  });
+
+  test("of replicas that start at once one migrates, and one makes the first account", async () => {
+    const url = await newDatabase();
+    const reports: MigrationReport[] = [];
+    const onMigrated = (report: MigrationReport): void => void reports.push(report);
+    const all = await Promise.all(
+      [1, 2, 3, 4].map(() => open(url, { onMigrated, connections: 2 })),
+    );
+    try {
+      expect(reports).toEqual([{ from: 0, to: 2, names: ["0001-accounts", "0002-operations"] }]);
+      const first = await Promise.all(all.map((ledger) => ledger.ensureFirstAccount(5n)));
+      expect(first.filter((made) => made !== null)).toHaveLength(1);
+      const keys = await Promise.all(all.map((ledger) => ledger.sealKeys()));
+      expect(new Set(keys.map((list) => list.map(({ id }) => id).join(",")))).toHaveLength(1);
+    } finally {
+      await Promise.all(all.map((ledger) => ledger[Symbol.asyncDispose]()));
+    }
+  });
+
+  test("a newer schema, a missing database and a missing server are refused with what to do", async () => {
+    const url = await newDatabase();
+    const ledger = await open(url);
+    await ledger[Symbol.asyncDispose]();
+    expect(codeOf(await ledger.check().catch((error: unknown) => error))).toBe("overloaded");
+    await execute(url, "insert into tributary.migration (number, name) values (99, 'later')");
+    await expect(open(url)).rejects.toThrow(/newer version of Tributary \(schema 99/);
+    await expect(open(server.url("nowhere"))).rejects.toThrow(/cannot be opened.*"nowhere"/);
+    const away = "postgres://me:MARKER@127.0.0.1:1/ledger";
+    const error: unknown = await open(away, { busyMs: 1_000 }).catch((cause: unknown) => cause);
+    expect(codeOf(error)).toBe("ledger_unusable");
+    expect(String(error)).toContain("postgres://127.0.0.1:1/ledger");
+    expect(String(error)).not.toContain("MARKER");
+  });
+
+  test("the journal cannot be changed, also not by hand", async () => {
+    const url = await newDatabase();
+    await using ledger = await open(url);
+    await firstCaller(ledger);
+    for (const sql of [
+      "update tributary.entry set balance_delta_nanos = 1",
+      "delete from tributary.entry",
+      "truncate tributary.entry",
+      "update tributary.account set held_nanos = balance_nanos + 1",
+    ])
+      await expect(execute(url, sql)).rejects.toThrow(/never changed|violates check constraint/);
+  });
+
+  test("credit that moved is synced even when the server's setting would not", async () => {
+    const url = await newDatabase();
+    await execute(
+      url,
+      `alter database ${new URL(url.replace("@/", "@h/")).pathname.slice(1)} set synchronous_commit = off`,
+    );
+    await using ledger = await open(url);
+    const caller = await firstCaller(ledger);
+    const seen = await execute(
+      url,
+      `select set_config('synchronous_commit', 'off', false) as before,
+         (select written_sequence from tributary.move('${caller.accountId}', 'credit', 1, 0, 0, 'operator', null, null, 0)) as moved,
+         current_setting('synchronous_commit') as after`,
+    );
+    expect(seen).toEqual([{ before: "off", moved: "2", after: "on" }]);
+  });
+});

@@ -1,0 +1,288 @@
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { decideAllowance } from "../../src/admission/output-allowance.ts";
+import { chargeNanos, formatCredit } from "../../src/admission/price.ts";
+import { Failure } from "../../src/failure.ts";
+import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import type { PostgresStoreParts, PostgresStoreSettings } from "../../src/ledger/postgres/store.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { codeOf, defaultSettings } from "./support.ts";
+
+// Replicas on one server: what they promise together, and what happens when the server goes away.
+
+let server: PostgresServer;
+let databases = 0;
+const rules = {
+  prices: defaultSettings.prices,
+  concurrencyPerAccount: 4,
+  requestsPerMinute: 600,
+  leaseMs: 60_000,
+};
+
+function open(
+  url: string,
+  settings: Partial<PostgresStoreSettings> = {},
+  parts: PostgresStoreParts = {},
+): Promise<StoreLedger> {
+  return openPostgresLedger({ ...rules, url, ...settings }, parts);
+}
+
+function newDatabase(): Promise<string> {
+  databases += 1;
+  return server.createDatabase(`ledger_${String(databases)}`);
+}
+
+/** Replicas on a database of their own, and one account with its key. */
+async function openReplicas(
+  count: number,
+  settings: Partial<PostgresStoreSettings> = {},
+  creditNanos = 10n ** 12n,
+): Promise<
+  AsyncDisposable & { readonly url: string; readonly all: readonly StoreLedger[]; secret: string }
+> {
+  const url = await newDatabase();
+  const all: StoreLedger[] = [];
+  while (all.length < count) all.push(await open(url, settings));
+  const first = await all[0]?.ensureFirstAccount(creditNanos);
+  if (first === undefined || first === null) throw new Error("the ledger was not empty");
+  return {
+    url,
+    all,
+    secret: first.secret,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((ledger) => ledger[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+let requests = 0;
+function order(caller: Caller, changes: Partial<AdmitOrder> = {}): AdmitOrder {
+  requests += 1;
+  return {
+    requestId: `req_${String(requests)}`,
+    caller,
+    inputBound: 1_000,
+    outputTokensRequested: 100,
+    outputTokensFitting: null,
+    format: "messages",
+    streamed: true,
+    ...changes,
+  };
+}
+
+function settlement(
+  admitted: AdmitOrder,
+  tokens: readonly [number, number] = [500, 20],
+): Settlement {
+  const [inputTokens, outputTokens] = tokens;
+  return {
+    requestId: admitted.requestId,
+    accountId: admitted.caller.accountId,
+    outcome: "completed",
+    usage: { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0 },
+    firstOutputMs: 3,
+    totalMs: 9,
+  };
+}
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => "done", codeOf);
+}
+
+function pick<Value>(all: readonly Value[], at: number): Value {
+  const one = all[at % all.length];
+  if (one === undefined) throw new Error("nothing to pick from");
+  return one;
+}
+
+function times(count: number, codes: readonly string[], code: string): void {
+  expect(codes.filter((one) => one === code)).toHaveLength(count);
+}
+
+async function accountRow(url: string): Promise<Readonly<Record<string, unknown>>> {
+  const [row] = await execute(
+    url,
+    "select balance_nanos, held_nanos, running, entries from tributary.account",
+  );
+  return row ?? {};
+}
+
+/** What is wrong with the rows; [] when all is well. */
+async function problems(url: string): Promise<readonly unknown[]> {
+  return execute(
+    url,
+    `select a.id from tributary.account a where
+       (balance_nanos, held_nanos, entries) <>
+         (select coalesce(sum(balance_delta_nanos), 0), coalesce(sum(held_delta_nanos), 0), count(*)
+          from tributary.entry where account_id = a.id)
+       or (held_nanos, running) <>
+         (select coalesce(sum(reserved_nanos), 0), count(*) from tributary.reservation
+          where account_id = a.id and state = 'open')
+     union all
+     select request_id from tributary.entry where kind in ('settle', 'expire') group by request_id having count(*) > 1`,
+  );
+}
+
+describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 30_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("decides allowance, cost and shortage as the pure functions do, whatever the prices", async () => {
+    await using replicas = await openReplicas(1);
+    const price = fc.oneof(
+      fc.bigInt(0n, 10n ** 15n),
+      fc.bigInt(0n, 5_000_000n),
+      fc.constantFrom(0n, 1n, 999_999n, 1_000_001n),
+    );
+    const cases = fc.record({
+      inputNanosPerMillion: price,
+      outputNanosPerMillion: price,
+      availableNanos: fc.oneof(fc.bigInt(0n, 10n ** 18n), fc.bigInt(0n, 10n ** 6n)),
+      inputBound: fc.oneof(fc.integer({ min: 0, max: 2_000_000 }), fc.nat(1_000)),
+      requested: fc.option(
+        fc.oneof(fc.integer({ min: 1, max: 100_000 }), fc.integer({ min: 1, max: 50 })),
+        { nil: null },
+      ),
+      fitting: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
+      used: fc.tuple(fc.nat(2_000_000), fc.nat(70_000)),
+    });
+    await fc.assert(
+      fc.asyncProperty(cases, async (one) => {
+        const prices = {
+          inputNanosPerMillion: one.inputNanosPerMillion,
+          outputNanosPerMillion: one.outputNanosPerMillion,
+        };
+        await using ledger = await open(replicas.url, { prices, connections: 1 });
+        const account = await ledger.createAccount("one", one.availableNanos);
+        const { secret } = await ledger.createKey(account.id, "one");
+        const asked = order(await ledger.authorize(secret, false), {
+          inputBound: one.inputBound,
+          outputTokensRequested: one.requested,
+          outputTokensFitting: one.fitting,
+        });
+        const expected = decideAllowance(one, prices);
+        const seen = await ledger.admit(asked).catch((error: unknown) => error);
+        if (!expected.granted) {
+          expect(seen instanceof Failure ? seen.facts.shortage : seen).toEqual({
+            balance: formatCredit(one.availableNanos),
+            held: "0",
+            needed: formatCredit(expected.neededNanos),
+            affordableOutputTokens: expected.affordable,
+            waitingHelps: expected.neededNanos <= one.availableNanos,
+          });
+          return;
+        }
+        const { allowance, reservedNanos } = expected;
+        expect(seen).toEqual({ allowance, reservedNanos, prices });
+        const settled = settlement(asked, one.used);
+        const chargedNanos =
+          settled.usage === null ? 0n : chargeNanos(settled.usage, prices, reservedNanos);
+        expect(await ledger.settle(settled)).toEqual({ chargedNanos, applied: true });
+        expect((await ledger.showAccount(account.id)).balanceNanos).toBe(
+          one.availableNanos - chargedNanos,
+        );
+      }),
+      { numRuns: 80 },
+    );
+  }, 60_000);
+
+  test("admits no more at once than the limit, however many replicas ask at the same moment", async () => {
+    await using replicas = await openReplicas(3, { connections: 6 });
+    const { all, secret, url } = replicas;
+    for (let round = 0; round < 8; round += 1) {
+      const callers = await Promise.all(
+        Array.from({ length: 24 }, (_, at) => pick(all, at).authorize(secret, true)),
+      );
+      const orders = callers.map((caller) => order(caller));
+      const codes = await Promise.all(orders.map((one, at) => refusal(pick(all, at).admit(one))));
+      times(4, codes, "done");
+      times(20, codes, "too_many_concurrent");
+      const admitted = orders.filter((_, at) => codes[at] === "done");
+      // Twice each, from different replicas: one of the two does it.
+      const settled = await Promise.all(
+        [...admitted, ...admitted].map((one, at) => pick(all, at).settle(settlement(one))),
+      );
+      times(
+        4,
+        settled.map((one) => String(one.applied)),
+        "true",
+      );
+      expect(new Set(settled.map((one) => one.chargedNanos))).toEqual(new Set([580_000n]));
+    }
+    expect(await problems(url)).toEqual([]);
+    expect(await accountRow(url)).toMatchObject({ held_nanos: "0", running: 0 });
+    // The refused gave their tickets back.
+    expect((await pick(all, 0).authorize(secret, false)).rate.remaining).toBe(600 - 32);
+  });
+
+  test("never holds or spends more than there is, however many replicas ask", async () => {
+    // Three reservations of 1,400,000 nanos fit.
+    await using replicas = await openReplicas(3, { concurrencyPerAccount: 50 }, 4_300_000n);
+    const { all, secret, url } = replicas;
+    const callers = await Promise.all(all.map((ledger) => ledger.authorize(secret, false)));
+    const codes = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => {
+        return refusal(pick(all, at).admit(order(pick(callers, at))));
+      }),
+    );
+    times(3, codes, "done");
+    times(27, codes, "insufficient_credit");
+    expect(await problems(url)).toEqual([]);
+  });
+
+  test("counts a key's requests over all replicas, exactly", async () => {
+    await using replicas = await openReplicas(3, { requestsPerMinute: 20 });
+    const codes = await Promise.all(
+      Array.from({ length: 60 }, (_, at) =>
+        refusal(pick(replicas.all, at).authorize(replicas.secret, true)),
+      ),
+    );
+    times(20, codes, "done");
+    times(40, codes, "rate_limited");
+  });
+
+  test("a revocation and a disabled account hold in every replica from the next request on", async () => {
+    await using replicas = await openReplicas(2);
+    const one = pick(replicas.all, 0);
+    const other = pick(replicas.all, 1);
+    const caller = await other.authorize(replicas.secret, true);
+    await one.setAccountStatus(caller.accountId, "disabled");
+    expect(await refusal(other.authorize(replicas.secret, true))).toBe("account_disabled");
+    expect(await refusal(other.admit(order(caller)))).toBe("account_disabled");
+    await one.setAccountStatus(caller.accountId, "active");
+    await one.revokeKey(caller.keyId);
+    expect(await refusal(other.authorize(replicas.secret, true))).toBe("authentication");
+    expect(await refusal(other.admit(order(caller)))).toBe("authentication");
+  });
+
+  test("settling and expiring at the same moment resolve a reservation once", async () => {
+    const url = await newDatabase();
+    let now = 1_000_000;
+    const parts = { now: () => now };
+    await using one = await open(url, { concurrencyPerAccount: 50 }, parts);
+    await using other = await open(url, { concurrencyPerAccount: 50 }, parts);
+    const first = await one.ensureFirstAccount(10n ** 12n);
+    const caller = await one.authorize(first?.secret ?? "", false);
+    const orders = Array.from({ length: 20 }, () => order(caller));
+    for (const each of orders) await one.admit(each);
+    now += 60_000;
+    const [expired, ...settled] = await Promise.all([
+      other.expire(),
+      ...orders.map((each) => one.settle(settlement(each))),
+      other.renew(orders.map(({ requestId }) => requestId)),
+    ]);
+    const applied = settled.filter((answer) => "applied" in answer && answer.applied).length;
+    // What was being settled or renewed at that moment is left to the next time.
+    now += 60_000;
+    expect(expired + applied + (await other.expire())).toBe(20);
+    expect(await problems(url)).toEqual([]);
+    expect(await accountRow(url)).toMatchObject({
+      balance_nanos: String(10n ** 12n - 580_000n * BigInt(applied)),
+      held_nanos: "0",
+    });
+  });
+});
