@@ -55,7 +55,8 @@ export class Books {
       ensure(
         entry.sequence === journal.sequence,
         "journal without a gap",
-        () => `${entry.account}: entry ${String(entry.sequence)} follows ${String(journal.sequence - 1)}`,
+        () =>
+          `${entry.account}: entry ${String(entry.sequence)} follows ${String(journal.sequence - 1)}`,
       );
       this.seen.set(entry.account, entry.sequence);
       journal.balance += entry.balanceDelta;
@@ -111,7 +112,8 @@ export class Books {
       is(
         journal.held === held && sum(open, ({ reserved }) => reserved) === held,
         "held is what open reservations hold",
-        () => `held ${String(held)}, entries ${String(journal.held)}, open ${String(sum(open, ({ reserved }) => reserved))}`,
+        () =>
+          `held ${String(held)}, entries ${String(journal.held)}, open ${String(sum(open, ({ reserved }) => reserved))}`,
       );
       is(
         running === open.length,
@@ -184,7 +186,8 @@ function ensureReservation(one: ObservedReservation, resolved: ReadonlySet<strin
   ensure(
     (one.state === "open") === !resolved.has(one.id),
     "a reservation is open until its entry resolves it",
-    () => `${one.id} is ${one.state}, and ${resolved.has(one.id) ? "has" : "has no"} resolving entry`,
+    () =>
+      `${one.id} is ${one.state}, and ${resolved.has(one.id) ? "has" : "has no"} resolving entry`,
   );
 }
 

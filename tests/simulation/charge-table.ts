@@ -77,7 +77,6 @@ function credible(
 
 function figures(usage: Usage | readonly [number, number] | null): string {
   if (usage === null) return "for nothing";
-  const [input, output] =
-    "inputTokens" in usage ? [usage.inputTokens, usage.outputTokens] : usage;
+  const [input, output] = "inputTokens" in usage ? [usage.inputTokens, usage.outputTokens] : usage;
   return `for ${String(input)} in, ${String(output)} out`;
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { findBug, listBugs } from "./bugs.ts";
 import { explainSeed, runSeed, type Stores } from "./simulate.ts";
 import { openSqliteStores } from "./sqlite-store.ts";
 
@@ -11,6 +12,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     store: { type: "string", default: "sqlite" },
     bugs: { type: "boolean", default: false },
+    brief: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -32,8 +34,13 @@ if (values.help) {
         ? 2_000
         : 1
       : wholeNumber(values.seeds, "seeds");
+  process.exitCode = (await run(first, count)) ? 0 : 1;
+}
+
+async function run(first: number, count: number): Promise<boolean> {
+  if (values.bugs) return findBugs(count);
   using stores = openSqliteStores();
-  process.exitCode = (await simulate(first, count, stores)) ? 0 : 1;
+  return await simulate(first, count, stores);
 }
 
 /** Stops at the first seed that breaks a rule: the shortest way to its story. */
@@ -44,9 +51,10 @@ async function simulate(first: number, count: number, stores: Stores): Promise<b
     const outcome = await runSeed(seed, stores);
     steps += outcome.steps;
     if (outcome.violation === null) continue;
+    console.log(`seed ${String(seed)}: ${outcome.violation.message}`);
+    if (values.brief) return false;
     const { message, trace } = await explainSeed(seed, outcome.violation.rule, stores);
-    console.log(`${outcome.violation.message}\n\nseed ${String(seed)}, shrunk:\n`);
-    console.log(`${trace.join("\n")}\n\n${message}\n`);
+    console.log(`\nshrunk:\n${trace.join("\n")}\n\n${message}\n`);
     console.log(`again: npm run simulate -- --seed ${String(seed)}\n`);
     console.log(`${String(seed - first)} passed, 1 failed`);
     return false;
@@ -57,4 +65,19 @@ async function simulate(first: number, count: number, stores: Stores): Promise<b
   );
   console.log(`${String(count)} passed, 0 failed`);
   return true;
+}
+
+/** Each bug must be found, each within so many seeds. */
+async function findBugs(seeds: number): Promise<boolean> {
+  let found = 0;
+  const bugs = listBugs();
+  console.log(`${"bug".padEnd(42)}${"seed".padStart(6)}${"seconds".padStart(9)}  found by`);
+  for (const bug of bugs) {
+    const { rule, seconds, seed } = await findBug(bug, seeds);
+    if (seed !== null) found += 1;
+    const at = seed === null ? "-" : String(seed);
+    console.log(`${bug.padEnd(42)}${at.padStart(6)}${seconds.toFixed(1).padStart(9)}  ${rule}`);
+  }
+  console.log(`${String(found)} passed, ${String(bugs.length - found)} failed`);
+  return found === bugs.length;
 }

@@ -152,7 +152,8 @@ function accountsOf(random: Sequence): AccountPlan[] {
   return names.map((name) => ({
     id: `acct_${name}` as const,
     // In thousandths of a credit: some requests fit, some do not.
-    creditNanos: BigInt(random.pick([0, 1, 3, 8, 40, 500])) * 1_000_000n + BigInt(random.between(0, 999)),
+    creditNanos:
+      BigInt(random.pick([0, 1, 3, 8, 40, 500])) * 1_000_000n + BigInt(random.between(0, 999)),
     keys: (random.chance(0.4) ? ["1", "2"] : ["1"]).map((key) => ({
       id: `key_${name}${key}` as const,
       presented: `trib_${name}_${name}${key}_${name.repeat(42)}${key}`,

@@ -79,17 +79,22 @@ export class Replica {
     }
     onPhase(plan, "authorized");
     // The body comes in the meantime.
-    world.after(world.draws.between(`${plan.id} body`, 0, 30), `${plan.id} body`, this.process, () => {
-      if (left) {
-        story.told = { type: "cancelled", code: null };
-        return;
-      }
-      if (this.draining) {
-        story.told = { type: "failed", code: "overloaded" };
-        return;
-      }
-      this.generate(story, caller);
-    });
+    world.after(
+      world.draws.between(`${plan.id} body`, 0, 30),
+      `${plan.id} body`,
+      this.process,
+      () => {
+        if (left) {
+          story.told = { type: "cancelled", code: null };
+          return;
+        }
+        if (this.draining) {
+          story.told = { type: "failed", code: "overloaded" };
+          return;
+        }
+        this.generate(story, caller);
+      },
+    );
   }
 
   private generate(story: Story, caller: Caller): void {

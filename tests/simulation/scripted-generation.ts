@@ -98,10 +98,7 @@ function eventsOf(batch: Batch): GenerationEvent[] {
 }
 
 /** The parts of a deployment that a request goes through; the others are never asked. */
-export function deploymentOf(
-  contextTokens: number | null,
-  start: Deployment["start"],
-): Deployment {
+export function deploymentOf(contextTokens: number | null, start: Deployment["start"]): Deployment {
   const never = (): never => {
     throw new Error("the simulation does not get here");
   };

@@ -6,7 +6,7 @@ export async function shrinkPlan(
   breaks: (smaller: Plan) => Promise<boolean>,
 ): Promise<Plan> {
   let smallest = plan;
-  for (let shrunk = true; shrunk; ) {
+  for (let shrunk = true; shrunk;) {
     shrunk = false;
     for (const candidate of smallerPlans(smallest)) {
       if (!(await breaks(candidate))) continue;

@@ -1,7 +1,9 @@
 import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 
 /** Calls of one replica, done together at one moment; each in a place of its own, none spoils another. */
-export type Execute = (calls: readonly StoreCall[]) => readonly StoreAnswer[] | Promise<readonly StoreAnswer[]>;
+export type Execute = (
+  calls: readonly StoreCall[],
+) => readonly StoreAnswer[] | Promise<readonly StoreAnswer[]>;
 
 /** One ledger under many replicas, as a run needs it. */
 export interface SimulatedStore {

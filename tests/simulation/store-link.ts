@@ -47,9 +47,7 @@ export function openStoreLink(parts: LinkParts): StoreClient {
     const group = [first];
     if (world.draws.chance(`${first.label} group`, 0.5)) group.push(...waiting);
     for (const one of group) waiting.delete(one);
-    world.note(
-      () => `store       ${group.map(({ label }) => `does ${label}`).join(", ")}`,
-    );
+    world.note(() => `store       ${group.map(({ label }) => `does ${label}`).join(", ")}`);
     const answers = await parts.execute(group.map(({ call }) => call));
     for (const [index, one] of group.entries()) {
       const answer = answers[index];

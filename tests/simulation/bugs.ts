@@ -1,0 +1,73 @@
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What the simulation made of one planted bug. */
+export interface BugReport {
+  readonly bug: string;
+  /** null: not found. */
+  readonly seed: number | null;
+  readonly rule: string;
+  readonly seconds: number;
+}
+
+const root = join(import.meta.dirname, "../..");
+const folder = join(import.meta.dirname, "bugs");
+const limitMs = 120_000;
+
+/** The bugs there are. */
+export function listBugs(): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".patch"))
+    .map((name) => name.slice(0, -".patch".length))
+    .toSorted();
+}
+
+/** Plants one bug in a copy of the sources, and runs up to so many seeds there. */
+export async function findBug(bug: string, seeds: number): Promise<BugReport> {
+  const startedMs = performance.now();
+  const copy = mkdtempSync(join(tmpdir(), "tributary-bug-"));
+  try {
+    for (const name of ["package.json", "src", "tests/simulation"])
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    const planted = spawnSync("git", ["apply", "-C1", join(folder, `${bug}.patch`)], {
+      cwd: copy,
+      encoding: "utf8",
+    });
+    if (planted.status !== 0)
+      throw new Error(
+        `${bug}.patch does not apply: ${planted.stderr}${String(planted.error ?? "")}`,
+      );
+    const printed = await simulateIn(copy, seeds);
+    const seed = /^seed (\d+): (.+)$/m.exec(printed);
+    const seconds = (performance.now() - startedMs) / 1_000;
+    if (seed === null) return { bug, seed: null, rule: lastLine(printed), seconds };
+    return { bug, seed: Number(seed[1]), rule: seed[2] ?? "", seconds };
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function simulateIn(copy: string, seeds: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      ["tests/simulation/main.ts", "--seeds", String(seeds), "--brief"],
+      { cwd: copy, stdio: ["ignore", "pipe", "pipe"], timeout: limitMs, killSignal: "SIGKILL" },
+    );
+    let printed = "";
+    const add = (text: string): void => void (printed += text);
+    child.stdout.setEncoding("utf8").on("data", add);
+    child.stderr.setEncoding("utf8").on("data", add);
+    child.on("error", reject);
+    child.on("close", () => {
+      resolve(printed);
+    });
+  });
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}
