@@ -73,10 +73,13 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
 
 /** Between a replica and the server; can swallow the next answer and then cut the line. */
 async function openProxy(): Promise<
-  AsyncDisposable & { url(database: string): string; loseNextAnswer(): void }
+  AsyncDisposable & {
+    url(database: string): string;
+    loseNextAnswer(meanwhile?: () => Promise<unknown>): void;
+  }
 > {
   const sockets = new Set<Socket>();
-  let lose = false;
+  let lose: (() => Promise<unknown>) | null = null;
   const proxy: Server = createServer((client) => {
     const upstream = connect(server.socket);
     for (const socket of [client, upstream]) {
@@ -90,10 +93,10 @@ async function openProxy(): Promise<
     client.on("data", (bytes) => upstream.write(bytes));
     upstream.on("data", (bytes) => {
       // The answer is there, so it has been committed.
-      if (lose) {
-        lose = false;
-        client.destroy();
-      } else client.write(bytes);
+      const meanwhile = lose;
+      lose = null;
+      if (meanwhile === null) client.write(bytes);
+      else void meanwhile().finally(() => client.destroy());
     });
   });
   proxy.listen(0, "127.0.0.1");
@@ -101,8 +104,8 @@ async function openProxy(): Promise<
   const { port } = proxy.address() as AddressInfo;
   return {
     url: (database) => `postgres://ledger@127.0.0.1:${String(port)}/${database}`,
-    loseNextAnswer() {
-      lose = true;
+    loseNextAnswer(meanwhile = () => Promise.resolve()) {
+      lose = meanwhile;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
@@ -146,14 +149,17 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
 
   test("a refusal that is lost stays one, and its ticket is given back once", async () => {
     const database = `ledger_${String((databases += 1))}`;
-    await server.createDatabase(database);
+    const url = await server.createDatabase(database);
     await using proxy = await openProxy();
     await using ledger = await open(proxy.url(database), { connections: 1 });
+    await using other = await open(url);
     const caller = await firstCaller(ledger);
     for (const n of [1, 2, 3, 4]) await ledger.admit(order(caller, `req_${String(n)}`));
     const fifth = await ledger.authorize(caller.secret, true);
-    proxy.loseNextAnswer();
+    // By the time it is asked again there would be room: it would run without a ticket.
+    proxy.loseNextAnswer(() => other.settle(settlement(order(caller, "req_1"))));
     expect(await refusal(ledger.admit(order(fifth, "req_5")))).toBe("too_many_concurrent");
+    expect((await other.showAccount(caller.accountId)).heldNanos).toBe(3n * 1_400_000n);
     expect((await ledger.authorize(caller.secret, false)).rate.remaining).toBe(599);
   });
 
