@@ -63,6 +63,35 @@ describe.each(formats)("a mutated request at the door of $name", ({ name, path }
   });
 });
 
+describe("a mutated message to count_tokens", () => {
+  const files = requests.filter((file) => file.format === "messages");
+  const path = "/v1/messages/count_tokens";
+
+  it("is counted or refused, and never reaches the deployment", async () => {
+    const sent = service.deployment.requests.length;
+    let counted = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...files),
+        fc.array(mutation, { maxLength: 3 }),
+        async (file, mutations) => {
+          const body = mutations.reduce(mutateBody, readJson(file));
+          const response = await service.post(path, body);
+          if (response.status !== 200) return expectBadRequest(response, path);
+          const { input_tokens: tokens } = (await response.json()) as { input_tokens: unknown };
+          expect(Number.isSafeInteger(tokens)).toBe(true);
+          expect(tokens).toBeGreaterThan(0);
+          counted += 1;
+        },
+      ),
+      { numRuns: runs / 2 },
+    );
+    expect(counted / (runs / 2)).toBeGreaterThanOrEqual(0.4);
+    expect(service.deployment.requests.length).toBe(sent);
+    expect((await service.credit()).held).toBe(0n);
+  });
+});
+
 /** A 400 of one of the three kinds that a body can be refused with. */
 async function expectBadRequest(response: Response, path: string): Promise<void> {
   const text = await response.clone().text();
