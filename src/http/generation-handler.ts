@@ -44,15 +44,22 @@ function takePlace({ response }: Exchange, { state }: Service): void {
   });
 }
 
+/** How a route authorizes: absent, it prefers the header of the caller's own format, and counts for the rate. */
+interface Authorization {
+  readonly preferredKey?: GenerationRoute["preferredKey"];
+  readonly countsForRate?: boolean;
+}
+
 /** The ledger's first step, before the body is read. */
 export async function authorize(
   exchange: Exchange,
-  route: Pick<GenerationRoute, "preferredKey">,
+  route: Authorization,
   service: Service,
 ): Promise<Caller> {
   if (service.state.draining) throw shuttingDown();
-  const key = presentedKey(exchange.request.headers, route.preferredKey);
-  const caller = await service.ledger.authorize(key, true);
+  const preferred = route.preferredKey ?? (exchange.shape === "messages" ? "x-api-key" : "bearer");
+  const key = presentedKey(exchange.request.headers, preferred);
+  const caller = await service.ledger.authorize(key, route.countsForRate ?? true);
   exchange.record.caller = caller;
   const headers = rateHeaders(caller.rate, exchange.shape, service.now());
   for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);

@@ -1,9 +1,11 @@
 import { Failure } from "../failure.ts";
+import { handleAccount } from "./account-handler.ts";
 import { handleCountTokens } from "./count-tokens-handler.ts";
 import type { Exchange } from "./exchange.ts";
 import { handleGeneration } from "./generation-handler.ts";
 import { handleAlive, handleMetrics, handleReady } from "./health-handler.ts";
 import { handleModelList, handleModelLookup } from "./models-handler.ts";
+import { handleReceipt } from "./receipt-handler.ts";
 import type { Service } from "./service.ts";
 
 /** Answers one request; a thrown Failure becomes its answer. */
@@ -29,6 +31,7 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/messages": { POST: generation("messages", "x-api-key") },
   "/v1/messages/count_tokens": { POST: handleCountTokens },
   "/v1/models": { GET: handleModelList },
+  "/account": { GET: handleAccount },
   "/healthz": { GET: handleAlive },
   "/readyz": { GET: handleReady },
   "/metrics": { GET: handleMetrics },
@@ -37,12 +40,18 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
 };
 
 const modelPrefix = "/v1/models/";
+const receiptPrefix = "/receipts/";
 
 /** The route of a request, or a Failure: 404, 405 or 426. */
 export function findRoute(method: string, path: string, upgrade: boolean): Route {
   if (path.startsWith(modelPrefix) && path.length > modelPrefix.length)
     return pick(`${modelPrefix}:id`, method, {
       GET: (exchange) => handleModelLookup(exchange, path.slice(modelPrefix.length)),
+    });
+  if (path.startsWith(receiptPrefix) && path.length > receiptPrefix.length)
+    return pick(`${receiptPrefix}:id`, method, {
+      GET: (exchange, service) =>
+        handleReceipt(exchange, path.slice(receiptPrefix.length), service),
     });
   // Not offered: trailing slashes, other cases; the vendors' own services refuse them too.
   const methods = Object.hasOwn(table, path) ? table[path] : undefined;
@@ -83,6 +92,6 @@ function notFound(path: string): Failure {
     );
   return new Failure(
     "not_found",
-    "There is nothing here. The paths of the service begin with /v1/.",
+    "There is nothing here. The paths of the service begin with /v1/; /account and /receipts/{request id} tell what a key's account has and has paid.",
   );
 }

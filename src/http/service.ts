@@ -1,10 +1,13 @@
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { GenerationParts, ServedGeneration } from "../generation/serve-generation.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { LedgerForCallers } from "../ledger/receipt.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 
 /** What the handlers work with; made once by gateway.ts. */
 export interface Service extends GenerationParts {
+  readonly ledger: Ledger & LedgerForCallers;
   readonly workers: BodyWorkers;
   readonly sealKeys: readonly SealKey[];
   readonly settings: ServiceSettings;

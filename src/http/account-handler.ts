@@ -1,0 +1,52 @@
+import { formatCredit } from "../admission/price.ts";
+import type { CallerAccount, Receipt } from "../ledger/receipt.ts";
+import { pricesToJson } from "../ledger/receipt.ts";
+import { limits } from "../limits.ts";
+import { answerJson, type Exchange } from "./exchange.ts";
+import { authorize } from "./generation-handler.ts";
+import type { Service } from "./service.ts";
+
+/** What the caller's own account has, may and does. Does not count against the key's rate. */
+export async function handleAccount(exchange: Exchange, service: Service): Promise<void> {
+  const caller = await authorize(exchange, { countsForRate: false }, service);
+  const account = await service.ledger.showCaller(caller.accountId);
+  answerJson(
+    exchange,
+    { status: 200, headers: { "cache-control": "no-store" } },
+    accountToJson(account, caller.rate.remaining),
+  );
+}
+
+function accountToJson(caller: CallerAccount, requestsRemaining: number): unknown {
+  const { id, name, status, balanceNanos, heldNanos } = caller.account;
+  return {
+    id,
+    name,
+    status,
+    balance: formatCredit(balanceNanos),
+    held: formatCredit(heldNanos),
+    available: formatCredit(balanceNanos - heldNanos),
+    prices: pricesToJson(caller.prices),
+    limits: {
+      concurrent_requests: caller.limits.concurrency,
+      requests_per_minute: caller.limits.requestsPerMinute,
+      requests_remaining: requestsRemaining,
+      output_allowance_default: limits.outputAllowanceDefault,
+      output_allowance_max: limits.outputAllowanceMax,
+      input_bound_max: limits.inputBoundMax,
+    },
+    running_requests: caller.running.map(runningToJson),
+  };
+}
+
+function runningToJson(request: Receipt): unknown {
+  return {
+    id: request.requestId,
+    key: request.keyId,
+    format: request.format,
+    streamed: request.streamed,
+    output_allowance: request.allowance,
+    reserved: formatCredit(request.reservedNanos),
+    admitted_at: new Date(request.admittedAtMs).toISOString(),
+  };
+}
