@@ -1,6 +1,6 @@
 import { formatCredit } from "../admission/price.ts";
-import type { CallerAccount, Receipt } from "../ledger/receipt.ts";
-import { pricesToJson } from "../ledger/receipt.ts";
+import { formatHead } from "../ledger/journal.ts";
+import { type CallerAccount, pricesToJson, type Receipt } from "../ledger/receipt.ts";
 import { limits } from "../limits.ts";
 import { answerJson, type Exchange } from "./exchange.ts";
 import { authorize } from "./generation-handler.ts";
@@ -36,6 +36,7 @@ function accountToJson(caller: CallerAccount, requestsRemaining: number): unknow
       input_bound_max: limits.inputBoundMax,
     },
     running_requests: caller.running.map(runningToJson),
+    head: caller.head === null ? null : formatHead(caller.head),
   };
 }
 

@@ -42,8 +42,8 @@ export interface CheckpointStep {
 export interface LedgerBooks {
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** Adds up the whole ledger again; `against` are heads as receipts show them. */
-  verify(against: readonly string[]): Promise<VerifyReport>;
+  /** Adds up the whole ledger again; `against` are heads as receipts show them. `tellHeads`: the report has all heads. */
+  verify(against: readonly string[], tellHeads?: boolean): Promise<VerifyReport>;
   /** Rolls up what is older; returns how many entries were removed. */
   checkpoint(accountId: string, beforeMs: number): Promise<number>;
 }

@@ -1,6 +1,5 @@
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep, UsageQuery, UsageRow } from "./books.ts";
-import type { JournalHead } from "./journal.ts";
 import type {
   Account,
   AccountId,
@@ -15,7 +14,7 @@ import type {
   Settlement,
 } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
-import type { VerifyReport } from "./verify-journal.ts";
+import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
 
 /** A presented key, and the id that its rate ticket gets; null: the request does not count. */
 export interface AuthorizeOrder extends PresentedKey {
@@ -84,7 +83,7 @@ export interface StoreOperations {
   callerAccount(accountId: AccountId, nowMs: number): CallerAccount;
   usage(query: UsageQuery, nowMs: number): readonly UsageRow[];
   /** Reads one snapshot, a row at a time. */
-  verify(order: { readonly against: readonly JournalHead[] }, nowMs: number): VerifyReport;
+  verify(order: VerifyOrder, nowMs: number): VerifyReport;
   /** At most limits.checkpointEntriesMax entries a call. */
   checkpoint(order: CheckpointOrder, nowMs: number): CheckpointStep;
 }

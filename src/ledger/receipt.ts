@@ -52,6 +52,8 @@ export interface CallerAccount {
   readonly running: readonly Receipt[];
   readonly limits: { readonly concurrency: number; readonly requestsPerMinute: number };
   readonly prices: Prices;
+  /** Of the account's journal; null while it has no entry. */
+  readonly head: JournalHead | null;
 }
 
 /** What callers may read of their own account, and of no other. All promises reject with a Failure. */
@@ -97,6 +99,13 @@ export function receiptOf(row: Row): Receipt {
       hash: bytesOf(row, "head"),
     },
   };
+}
+
+/** The head of an account, from columns `id`, `entries` and `head`. */
+export function headOf(row: Row): JournalHead | null {
+  const sequence = numberOf(row, "entries");
+  if (sequence === 0) return null;
+  return { accountId: idOf(row, "id", "acct_"), sequence, hash: bytesOf(row, "head") };
 }
 
 function usageOf(row: Row): Usage | null {

@@ -28,7 +28,8 @@ export function openLedgerBooks(run: RunOperation): LedgerBooks {
       if (query.accountId !== null) await run("showAccount", query.accountId);
       return run("usage", query);
     },
-    verify: async (against) => run("verify", { against: against.map(ensureHead) }),
+    verify: async (against, tellHeads = false) =>
+      run("verify", { against: against.map(ensureHead), tellHeads }),
     async checkpoint(accountId, beforeMs) {
       const { id } = await run("showAccount", accountId);
       let removed = 0;

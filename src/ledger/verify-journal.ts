@@ -28,6 +28,14 @@ export interface Problem {
   readonly message: string;
 }
 
+/** What to verify against, and what to tell. */
+export interface VerifyOrder {
+  /** Heads that somebody has kept. */
+  readonly against: readonly JournalHead[];
+  /** Whether to tell the heads of all accounts. */
+  readonly tellHeads: boolean;
+}
+
 /** What verifying found. */
 export interface VerifyReport {
   readonly ok: boolean;
@@ -36,6 +44,8 @@ export interface VerifyReport {
   /** The first ones; `problemsTotal` counts all. */
   readonly problems: readonly Problem[];
   readonly problemsTotal: number;
+  /** Of all accounts that have entries, when asked for. */
+  readonly heads: readonly string[];
 }
 
 /** An account's row, with what its reservations and its checkpoint say. */
@@ -87,11 +97,11 @@ export interface JournalVerification {
   finish(): VerifyReport;
 }
 
-/** Begins; `heads` are what somebody has kept. */
-export function openJournalVerification(heads: readonly JournalHead[]): JournalVerification {
+/** Begins with nothing added up. */
+export function openJournalVerification(order: VerifyOrder): JournalVerification {
   const problems = openProblems();
   const kept = new Map<string, JournalHead[]>();
-  for (const head of heads) {
+  for (const head of order.against) {
     const others = kept.get(head.accountId);
     if (others === undefined) kept.set(head.accountId, [head]);
     else others.push(head);
@@ -100,9 +110,12 @@ export function openJournalVerification(heads: readonly JournalHead[]): JournalV
   let accounts = 0;
   let walk: AccountWalk | null = null;
   const met = { reserved: 0, resolved: 0 };
+  const heads: string[] = [];
   return {
     beginAccount(account) {
       accounts += 1;
+      if (order.tellHeads && account.entries > 0)
+        heads.push(`${account.id}:${String(account.entries)}:${account.head}`);
       const own = kept.get(account.id) ?? [];
       kept.delete(account.id);
       walk = openAccountWalk(account, own, { problems, met });
@@ -130,7 +143,7 @@ export function openJournalVerification(heads: readonly JournalHead[]): JournalV
       }
       const problemsTotal = problems.total();
       const { found } = problems;
-      return { ok: problemsTotal === 0, entries, accounts, problems: found, problemsTotal };
+      return { ok: problemsTotal === 0, entries, accounts, problems: found, problemsTotal, heads };
     },
   };
 }

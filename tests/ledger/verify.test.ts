@@ -36,6 +36,7 @@ beforeEach(() => {
 function verify(...against: readonly string[]): VerifyReport {
   using store = openStore({ ...defaultSettings, path: ledger.path });
   return run(store, "verify", {
+    tellHeads: true,
     against: against.map((text) => {
       const head = parseHead(text);
       if (head === null) throw new Error(`no head: ${text}`);
@@ -107,7 +108,14 @@ function headAt(accountId: `acct_${string}`, sequence: number): string {
 
 test("a ledger that nobody has damaged verifies, also against every head it ever had", () => {
   const report = verify(headAt("acct_ann", 1), headAt("acct_ann", 9), headAt("acct_bob", 3));
-  expect(report).toEqual({ ok: true, entries: 12, accounts: 2, problems: [], problemsTotal: 0 });
+  expect(report).toEqual({
+    ok: true,
+    entries: 12,
+    accounts: 2,
+    problems: [],
+    problemsTotal: 0,
+    heads: [headAt("acct_ann", 9), headAt("acct_bob", 3)],
+  });
 });
 
 describe("a damage names the first bad entry:", () => {

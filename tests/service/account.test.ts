@@ -40,6 +40,7 @@ describe("GET /account", () => {
         input_bound_max: 2_000_000,
       },
       running_requests: [],
+      head: expect.stringMatching(new RegExp(`^${accountId}:1:[0-9a-f]{64}$`)) as string,
     });
     const gate = openGate();
     service.deployment.answerNext(
@@ -81,6 +82,7 @@ describe("GET /account", () => {
       held: "0",
       available: "1.999991",
       running_requests: [],
+      head: (await json(`/receipts/${id ?? ""}`, key))["head"],
     });
   });
 

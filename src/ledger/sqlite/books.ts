@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { UsageGrouping, UsageRow } from "../books.ts";
 import type { StoreOperations } from "../operations.ts";
-import { receiptColumns, receiptOf } from "../receipt.ts";
+import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
 import { accountOf, bigOf, numberOf, type Row, textOf } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
@@ -24,7 +24,7 @@ export function openBooks(
     `select ${receiptColumns} from reservation where request_id = ?1 and account_id = coalesce(?2, account_id)`,
   );
   const account = database.prepare(
-    "select id, name, balance_nanos, held_nanos, status, created_at_ms from account where id = ?",
+    "select id, name, balance_nanos, held_nanos, status, created_at_ms, entries, head from account where id = ?",
   );
   const running = database.prepare(
     `select ${receiptColumns} from reservation where account_id = ? and state = 'open'
@@ -46,6 +46,7 @@ export function openBooks(
           requestsPerMinute: rules.requestsPerMinute,
         },
         prices: rules.prices,
+        head: headOf(row),
       };
     },
     usage(query) {

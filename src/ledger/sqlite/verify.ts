@@ -15,7 +15,7 @@ import { getRow } from "./get-row.ts";
 /** Reads every account, entry and receipt of one snapshot, a row at a time. */
 export function openVerify(database: DatabaseSync): StoreOperations["verify"] {
   return (order) => {
-    const verification = openJournalVerification(order.against);
+    const verification = openJournalVerification(order);
     readAccounts(database, verification);
     readStrays(database, verification);
     return verification.finish();
