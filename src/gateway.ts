@@ -92,7 +92,7 @@ async function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<
     {
       telemetry,
       onMigrated: ({ from, names, to }) =>
-        telemetry.lifecycle("ledger_migrated", { from, to, names: names.join(", ") }),
+        telemetry.lifecycle("ledger migrated", { from, to, names: names.join(", ") }),
     },
   );
 }
