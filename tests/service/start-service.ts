@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import { type Gateway, openGateway } from "../../src/gateway.ts";
-import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openLedger } from "../../src/cli/open-ledger.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { parseCredit } from "../../src/admission/price.ts";
 import { type LogDestination, openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
@@ -25,7 +26,7 @@ export interface TestService extends AsyncDisposable {
   readonly url: string;
   readonly gateway: Gateway;
   readonly deployment: ScriptedDeployment;
-  readonly ledger: SqliteLedger;
+  readonly ledger: StoreLedger;
   readonly config: Config;
   /** The key of the first account, which has 1,000 credits unless settings say otherwise. */
   readonly key: string;
@@ -112,19 +113,8 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
 }
 
 /** The operator's own connection to the ledger of a service, as a command in another process has it. */
-export function openOperatorLedger(config: Config): Promise<SqliteLedger> {
-  if (config.database.kind !== "sqlite") throw new Error("tests keep their ledger in SQLite");
-  return openSqliteLedger(
-    {
-      path: config.database.path,
-      synchronous: "normal",
-      prices: config.prices,
-      concurrencyPerAccount: config.concurrencyPerAccount,
-      requestsPerMinute: config.requestsPerMinute,
-      leaseMs: config.leaseSeconds * 1_000,
-    },
-    { now: Date.now },
-  );
+export function openOperatorLedger(config: Config): Promise<StoreLedger> {
+  return openLedger({ ...config, sqliteSynchronous: "normal" });
 }
 
 /** A checked Config of the settings given, and nothing of this process's environment. */
