@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { delta, finish, type Step } from "../doubles/scripted-deployment.ts";
+import { delta, finish, openGate, type Step } from "../doubles/scripted-deployment.ts";
 import { occupy } from "./occupy.ts";
 import { openRawConnection, wholePost } from "./raw-connection.ts";
 import { expectPlainRefusal, expectRefusal, shapeOf } from "./refusals.ts";
@@ -46,6 +46,36 @@ describe("two keys of one account", () => {
     await service.ledger.creditAccount(accountId, -left, null);
     for (const one of [key, other])
       expect((await service.post(chat.path, chat.body, { key: one })).status).toBe(402);
+  });
+
+  it("get four of twelve requests that come at the very same time through, whatever their format", async () => {
+    await using service = await startService();
+    const { key, accountId } = await service.newKey("10");
+    const { secret: other } = await service.ledger.createKey(accountId, "other");
+    let refused = 0;
+    const gate = openGate();
+    service.deployment.answerAlways(gate.step, delta({ content: "x" }), finish("stop"));
+    const answers = Array.from({ length: 12 }, async (_, index) => {
+      const { path, body } = formats[index % 3] ?? chat;
+      const response = await service.post(path, body, { key: index % 2 === 0 ? key : other });
+      if (response.status === 429) {
+        const shape = shapeOf(path);
+        await expectRefusal(response, {
+          code: "too_many_concurrent",
+          shape,
+          says: says.concurrent,
+        });
+        if ((refused += 1) === 8) gate.open();
+      } else await response.text();
+      return response.status;
+    });
+    const statuses = await Promise.all(answers);
+    expect(statuses.toSorted()).toEqual([
+      ...Array<number>(4).fill(200),
+      ...Array<number>(8).fill(429),
+    ]);
+    expect(service.deployment.requests).toHaveLength(4);
+    expect((await service.settledCredit(accountId)).held).toBe(0n);
   });
 
   it("have a rate each, which a 429 for either reason does not count against", async () => {

@@ -4,7 +4,7 @@ import { openRawConnection, requestHead, wholePost } from "./raw-connection.ts";
 import { expectPlainRefusal, shapeOf, withoutTrace } from "./refusals.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
-const { receiveMs, lingerMs } = vi.hoisted(() => ({ receiveMs: 600, lingerMs: 300 }));
+const { receiveMs, lingerMs } = vi.hoisted(() => ({ receiveMs: 450, lingerMs: 200 }));
 
 // Everything is as in the service but three durations, which are a minute and seconds there.
 vi.mock("../../src/limits.ts", async (load) => {
@@ -134,7 +134,7 @@ describe("a caller who breaks off", () => {
             // A reset may overtake the head; one that was taken up must not be worked on for a minute.
             const begun = cut >= headEnd && (leave === "end" || afterMs === 5);
             if (begun)
-              await expect.poll(requestsOver, { message: what, timeout: 400 }).toBe(over + 1);
+              await expect.poll(requestsOver, { message: what, timeout: 300 }).toBe(over + 1);
             await expectRoom(what);
           });
   });
@@ -148,7 +148,7 @@ describe("a caller who breaks off", () => {
         const over = requestsOver();
         connection.write("zz\r\n");
         expect((await connection.answer()).status).toBe(400);
-        await expect.poll(requestsOver, { timeout: 400 }).toBe(over + 1);
+        await expect.poll(requestsOver, { timeout: 300 }).toBe(over + 1);
         await expectRoom(`a broken chunk after ${String(afterMs)} ms`);
       });
   });
@@ -174,6 +174,6 @@ describe("a caller who breaks off", () => {
   async function expectRoom(after: string): Promise<void> {
     const probe = async (): Promise<string> =>
       `${after}: ${String((await service.post("/v1/responses", {})).status)}`;
-    await expect.poll(probe, { timeout: 400 }).toBe(`${after}: 400`);
+    await expect.poll(probe, { timeout: 300 }).toBe(`${after}: 400`);
   }
 });
