@@ -27,6 +27,8 @@ export interface CommandLine {
   readonly positionals: readonly string[];
   /** Options with a value. */
   readonly texts: Readonly<Record<string, string | undefined>>;
+  /** Options without a value that were given. */
+  readonly flags: ReadonlySet<string>;
   readonly json: boolean;
 }
 

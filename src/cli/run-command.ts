@@ -13,6 +13,10 @@ const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   serve: async () => (await import("./serve.ts")).serveCommand,
   account: async () => (await import("./account.ts")).accountCommands,
   key: async () => (await import("./key.ts")).keyCommands,
+  usage: async () => (await import("./usage.ts")).usageCommand,
+  receipt: async () => (await import("./receipt.ts")).receiptCommand,
+  verify: async () => (await import("./verify.ts")).verifyCommand,
+  checkpoint: async () => (await import("./checkpoint.ts")).checkpointCommand,
   model: async () => (await import("./model.ts")).modelCommands,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
 };
@@ -30,8 +34,12 @@ Usage: tributary COMMAND [--json] [--help]
   key create ACCOUNT [--name N]
   key list ACCOUNT
   key revoke KEY_ID
+  usage [--account ID] [--since T] [--until T] [--by hour|day|key|format] [--format table|csv|jsonl]
+  receipt REQUEST_ID       what one request reserved and was charged
+  verify [--against HEAD]  add up the whole ledger again
+  checkpoint --before T    replace old entries of the journal by what they add up to
   model list               models of the embedded engine
-  model pull [NAME]        download weights
+  model pull [NAME] [--accept-license]
   doctor                   check settings, ledger and deployment
 
 Settings come from the environment and from a .env file in the working folder: docs/configuration.md.
@@ -118,6 +126,7 @@ function parseWords(
       line: {
         positionals: positionals.map(showMinus),
         texts: Object.fromEntries(texts.map(([name, text]) => [name, showMinus(text)])),
+        flags: new Set(given.filter(([, value]) => value === true).map(([name]) => name)),
         json: values["json"] === true,
       },
     };

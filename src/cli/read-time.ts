@@ -1,0 +1,20 @@
+import { misuse } from "./command.ts";
+
+const hourMs = 3_600_000;
+const iso = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** Milliseconds since 1970 of a date, a time, or a span that ends now, such as `7d` or `24h`; without a zone it is UTC. */
+export function readTime(text: string, option: string, nowMs: number): number {
+  const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
+  if (count !== undefined) return nowMs - Number(count) * (unit === "d" ? 24 * hourMs : hourMs);
+  const [, time, , , zone] = iso.exec(text) ?? [];
+  const known = iso.test(text);
+  const atMs = known
+    ? Date.parse(time === undefined || zone !== undefined ? text : `${text}Z`)
+    : NaN;
+  if (Number.isNaN(atMs))
+    throw misuse(
+      `${option} ${JSON.stringify(text)} is no time: write it as 2026-01-31, 2026-01-31T12:00:00Z, 24h or 7d.`,
+    );
+  return atMs;
+}

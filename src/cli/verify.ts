@@ -1,0 +1,80 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { VerifyReport } from "../ledger/verify-journal.ts";
+import { type Command, CommandError, misuse, type Shell } from "./command.ts";
+import { withLedger } from "./open-ledger.ts";
+
+const help = `Adds up the whole ledger again, from its first entry, and compares: balances, what is held, every receipt, the chain of
+hashes. Works while the service runs, on one snapshot.
+
+  tributary verify [--against HEAD] [--save-heads FILE]
+
+  --against HEAD      a head as a receipt shows it (acct_...:17:9f86d0...), several with commas between them, or @FILE
+                      with a head a line: proves that nothing up to them was changed or taken away
+  --save-heads FILE   write the heads of all accounts, to be kept where nobody who can write the ledger can change them
+  --json              print {"ok","entries","problems":[]}
+
+Exit code 1 when anything is wrong. The first problem of an account names its first bad entry.
+`;
+
+/** `verify` */
+export const verifyCommand: Command = {
+  help,
+  operands: [],
+  options: { against: { type: "string" }, "save-heads": { type: "string" } },
+  run: (line, shell) => {
+    const against = readHeads(line.texts["against"], shell);
+    const file = line.texts["save-heads"];
+    return withLedger(shell, async (ledger) => {
+      const report = await ledger.verify(against, file !== undefined);
+      if (file !== undefined && report.ok) writeHeads(resolve(shell.folder, file), report.heads);
+      return {
+        json: toJson(report),
+        text: describe(report, against.length),
+        exitCode: report.ok ? 0 : 1,
+      };
+    });
+  },
+};
+
+function readHeads(text: string | undefined, shell: Shell): readonly string[] {
+  if (text === undefined) return [];
+  const list = text.startsWith("@") ? readFile(resolve(shell.folder, text.slice(1))) : text;
+  const heads = list.split(/[\s,]+/).filter((head) => head !== "");
+  if (heads.length === 0) throw misuse("--against names no head.");
+  return heads;
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw misuse(`--against: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function writeHeads(path: string, heads: readonly string[]): void {
+  try {
+    writeFileSync(path, heads.map((head) => `${head}\n`).join(""));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CommandError("not_possible", 1, `The heads could not be written: ${message}`);
+  }
+}
+
+function toJson(report: VerifyReport): unknown {
+  const { accounts, entries, ok, problems, problemsTotal } = report;
+  return { ok, entries, accounts, problems, problems_total: problemsTotal };
+}
+
+function describe(report: VerifyReport, heads: number): string {
+  const { entries, ok, problems, problemsTotal } = report;
+  const size = `${entries.toLocaleString("en")} entries of ${report.accounts.toLocaleString("en")} accounts`;
+  if (ok) return `ok: ${size} add up${heads === 0 ? "" : " and continue the heads given"}.\n`;
+  const lines = problems.map(({ account, code, message, request, sequence }) => {
+    const entry = sequence === null ? "" : ` entry ${String(sequence)}`;
+    return `${account}${entry}${request === null ? "" : ` (${request})`}: ${message} [${code}]\n`;
+  });
+  const more = problemsTotal > problems.length ? `, of which these are the first` : "";
+  return `${lines.join("")}${size}: ${problemsTotal.toLocaleString("en")} problems${more}.\n`;
+}
