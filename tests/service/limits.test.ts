@@ -70,10 +70,8 @@ describe("two keys of one account", () => {
       return response.status;
     });
     const statuses = await Promise.all(answers);
-    expect(statuses.toSorted()).toEqual([
-      ...Array<number>(4).fill(200),
-      ...Array<number>(8).fill(429),
-    ]);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(4);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(8);
     expect(service.deployment.requests).toHaveLength(4);
     expect((await service.settledCredit(accountId)).held).toBe(0n);
   });
