@@ -110,7 +110,7 @@ export function openAdministration(database: Database, clock: Clock): Administra
             });
       return rows.map((row) => ({
         id: textOf(row, "id"),
-        secret: new Uint8Array(bytesOf(row, "secret")),
+        secret: bytesOf(row, "secret"),
       }));
     },
   };

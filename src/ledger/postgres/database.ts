@@ -1,4 +1,4 @@
-import { Pool, types, type PoolClient } from "pg";
+import { Client, Pool, types, type PoolClient } from "pg";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import { OperatorError } from "../operator-error.ts";
@@ -33,8 +33,19 @@ export interface Database extends AsyncDisposable {
   /** One statement, one round trip, a transaction of its own; done again when others got in its way. */
   readonly query: Query;
   /** Several statements in one transaction, done again from the begin when others got in its way. */
-  transaction<Value>(step: (query: Query) => Promise<Value>): Promise<Value>;
+  transaction<Value>(
+    step: (query: Query) => Promise<Value>,
+    isolation?: "read committed" | "repeatable read",
+  ): Promise<Value>;
+  /** Reads much, over a connection of its own, and everything as it was at one moment. */
+  snapshot<Value>(step: (read: Read) => Promise<Value>): Promise<Value>;
 }
+
+/** A row by position, each value as the server writes it. */
+export type TextRow = readonly (string | null)[];
+
+/** Runs a select; its rows come in pieces. */
+export type Read = (sql: string) => AsyncGenerator<readonly TextRow[], undefined>;
 
 /** Whether the call's answer was lost: it may have been done. */
 export function isLostAnswer(error: unknown): boolean {
@@ -83,7 +94,9 @@ export function openDatabase(settings: DatabaseSettings): Database {
   return {
     query: (statement, ...values) =>
       whileInTheWay(() => once((query) => query(statement, ...values))),
-    transaction: (step) => whileInTheWay(() => once((query) => inTransaction(query, step))),
+    transaction: (step, isolation = "read committed") =>
+      whileInTheWay(() => once((query) => inTransaction(query, step, isolation))),
+    snapshot: (step) => whileInTheWay(() => takeSnapshot(settings, step)),
     async [Symbol.asyncDispose]() {
       closed = true;
       await pool.end();
@@ -104,7 +117,6 @@ function queryOf(client: PoolClient): Query {
   };
 }
 
-const begin = { name: "", text: "begin isolation level read committed" };
 const commit = { name: "", text: "commit" };
 const rollback = { name: "", text: "rollback" };
 const durable = {
@@ -115,8 +127,9 @@ const durable = {
 async function inTransaction<Value>(
   query: Query,
   step: (query: Query) => Promise<Value>,
+  isolation: "read committed" | "repeatable read",
 ): Promise<Value> {
-  await query(begin);
+  await query({ name: "", text: `begin isolation level ${isolation}` });
   try {
     await query(durable);
     const value = await step(query);
@@ -126,6 +139,47 @@ async function inTransaction<Value>(
     // A connection that is gone rolls back by itself.
     if (isAnswer(error) || isRefusal(error)) await query(rollback);
     throw error;
+  }
+}
+
+const piece = 5_000;
+
+/** No limit on time here: what is read may be large, and nobody waits for its locks. */
+async function takeSnapshot<Value>(
+  settings: DatabaseSettings,
+  step: (read: Read) => Promise<Value>,
+): Promise<Value> {
+  const client = new Client({
+    connectionString: settings.url,
+    connectionTimeoutMillis: settings.busyMs ?? limits.ledgerBusyMs,
+    keepAlive: true,
+    application_name: "tributary",
+    types: { getTypeParser: (() => String) as typeof types.getTypeParser },
+  });
+  client.on("error", ignore);
+  let cursors = 0;
+  async function* read(sql: string): AsyncGenerator<readonly TextRow[], undefined> {
+    cursors += 1;
+    const name = `rows_${String(cursors)}`;
+    await client.query(`declare ${name} no scroll cursor for ${sql}`);
+    for (;;) {
+      const { rows } = await client.query<(string | null)[]>({
+        text: `fetch ${String(piece)} from ${name}`,
+        rowMode: "array",
+      });
+      if (rows.length > 0) yield rows;
+      if (rows.length < piece) return;
+    }
+  }
+  try {
+    await client.connect();
+    // Everything is read to its end, so no plan that is quick with the first rows.
+    await client.query(
+      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1",
+    );
+    return await step(read);
+  } finally {
+    await client.end();
   }
 }
 
@@ -143,8 +197,11 @@ async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> 
 
 // int8 and numeric as bigint: credit is never rounded. No statement here answers a fraction.
 const wholeNumbers = new Set([20, 1700]);
+// As SQLite gives them, and not as a Buffer, which is one more thing that can be told apart.
+const bytea = 17;
 
 function typeParser(type: number, format?: "text" | "binary"): (text: string) => unknown {
   if (wholeNumbers.has(type)) return BigInt;
+  if (type === bytea) return (text) => new Uint8Array(Buffer.from(text.slice("\\x".length), "hex"));
   return types.getTypeParser(type, format) as (text: string) => unknown;
 }

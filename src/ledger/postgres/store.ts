@@ -1,10 +1,13 @@
 import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openAuthorize } from "./authorize.ts";
+import { openBooks } from "./books.ts";
+import { openCheckpoint } from "./checkpoint.ts";
 import { openDatabase, type Database, type DatabaseSettings } from "./database.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
 import { openResolve } from "./resolve.ts";
+import { openVerify } from "./verify.ts";
 import type { AnswerOf, ArgumentOf, OperationName } from "../operations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { StoreFault } from "../store-fault.ts";
@@ -58,6 +61,9 @@ function openOperations(
     admit: openAdmit(database, settings, clock),
     ...openResolve(database, settings.leaseMs, clock),
     ...openAdministration(database, clock),
+    ...openBooks(database, settings),
+    checkpoint: openCheckpoint(database, clock),
+    verify: openVerify(database),
     async check() {
       await database.query(anything);
       return null;

@@ -1,25 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
-import {
-  type Checkpoint,
-  chainHash,
-  checkpointNote,
-  type EntryKind,
-  firstHead,
-} from "../journal.ts";
+import { checkpointNote } from "../journal.ts";
 import type { StoreOperations } from "../operations.ts";
-import { OperatorError } from "../operator-error.ts";
-import { bigOf, bytesOf, idOf, numberOf, type Row, textOf, textOrNullOf } from "../row.ts";
+import { addEntry, checkpointOf, noCheckpoint, rowsBefore } from "../roll-up.ts";
+import { idOf } from "../row.ts";
 import type { Accounts } from "./accounts.ts";
 import { getRow } from "./get-row.ts";
-
-const nothing: Checkpoint = {
-  sequence: 0,
-  hash: firstHead,
-  balanceNanos: 0n,
-  heldNanos: 0n,
-  creditedNanos: 0n,
-};
 
 /** Replaces old entries by what they add up to, and has the chain confirm it. */
 export function openCheckpoint(
@@ -43,10 +29,9 @@ export function openCheckpoint(
   return (order, nowMs) => {
     const { accountId, beforeMs } = order;
     const row = getRow(find, accountId);
-    const from = row === null ? nothing : checkpointOf(row);
+    const from = row === null ? noCheckpoint : checkpointOf(row);
     const rows = old.all(accountId, from.sequence, limits.checkpointEntriesMax);
-    const newer = rows.findIndex((entry) => numberOf(entry, "at_ms") >= beforeMs);
-    const rolled = newer === -1 ? rows : rows.slice(0, newer);
+    const rolled = rowsBefore(rows, beforeMs);
     // The checkpoint is an entry itself: for one there would be nothing gained.
     if (rolled.length < 2) return { removed: 0, done: true };
     const to = rolled.reduce(addEntry, from);
@@ -74,45 +59,5 @@ export function openCheckpoint(
       nowMs,
     );
     return { removed: rolled.length, done: rolled.length < limits.checkpointEntriesMax };
-  };
-}
-
-function addEntry(sum: Checkpoint, row: Row): Checkpoint {
-  const entry = {
-    accountId: textOf(row, "account_id"),
-    sequence: numberOf(row, "sequence"),
-    atMs: numberOf(row, "at_ms"),
-    kind: textOf(row, "kind") as EntryKind,
-    balanceDeltaNanos: bigOf(row, "balance_delta_nanos"),
-    heldDeltaNanos: bigOf(row, "held_delta_nanos"),
-    actor: textOf(row, "actor"),
-    requestId: textOrNullOf(row, "request_id"),
-    note: textOrNullOf(row, "note"),
-  };
-  const hash = chainHash(sum.hash, entry);
-  // What does not verify is not made to disappear.
-  if (entry.sequence !== sum.sequence + 1 || Buffer.compare(hash, bytesOf(row, "hash")) !== 0)
-    throw new OperatorError(
-      "not_possible",
-      `Entry ${String(entry.sequence)} of ${entry.accountId} does not continue the chain, so nothing was rolled up. \`tributary verify\` says what is wrong.`,
-    );
-  const credited = entry.requestId === null ? entry.balanceDeltaNanos : 0n;
-  return {
-    sequence: entry.sequence,
-    hash,
-    balanceNanos: sum.balanceNanos + entry.balanceDeltaNanos,
-    heldNanos: sum.heldNanos + entry.heldDeltaNanos,
-    creditedNanos: sum.creditedNanos + credited,
-  };
-}
-
-/** A checkpoint, from columns of its names. */
-export function checkpointOf(row: Row): Checkpoint {
-  return {
-    sequence: numberOf(row, "sequence"),
-    hash: bytesOf(row, "hash"),
-    balanceNanos: bigOf(row, "balance_nanos"),
-    heldNanos: bigOf(row, "held_nanos"),
-    creditedNanos: bigOf(row, "credited_nanos"),
   };
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { JournalEntry } from "../journal.ts";
 import type { StoreOperations } from "../operations.ts";
+import { checkpointOf } from "../roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf } from "../row.ts";
 import type { ReservationToVerify } from "../verify-entry.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type JournalVerification,
   openJournalVerification,
 } from "../verify-journal.ts";
-import { checkpointOf } from "./checkpoint.ts";
 import { getRow } from "./get-row.ts";
 
 /** Reads every account, entry and receipt of one snapshot, a row at a time. */

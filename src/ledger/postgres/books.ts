@@ -1,0 +1,86 @@
+import type { UsageGrouping, UsageRow } from "../books.ts";
+import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
+import { accountOf, bigOf, numberOf, type Row, textOf } from "../row.ts";
+import type { AdmitRules } from "./admit.ts";
+import type { Database } from "./database.ts";
+import type { PostgresOperations } from "./operations.ts";
+
+type Books = Pick<PostgresOperations, "receipt" | "callerAccount" | "usage">;
+
+const receipt = {
+  name: "receipt",
+  text: `select ${receiptColumns} from tributary.reservation
+    where request_id = $1 and ($2::text is null or account_id = $2)`,
+};
+const account = {
+  name: "caller-account",
+  text: `select id, name, balance_nanos, held_nanos, status, created_at_ms, entries, head
+    from tributary.account where id = $1`,
+};
+const running = {
+  name: "running",
+  text: `select ${receiptColumns} from tributary.reservation where account_id = $1 and state = 'open'
+    order by admitted_at_ms, request_id`,
+};
+
+const utc = "to_timestamp(resolved_at_ms / 1000) at time zone 'UTC'";
+const groups: Readonly<Record<UsageGrouping, string>> = {
+  hour: `to_char(${utc}, 'YYYY-MM-DD"T"HH24":00:00Z"')`,
+  day: `to_char(${utc}, 'YYYY-MM-DD')`,
+  key: "key_id",
+  format: "format",
+};
+
+/** What callers and operators read: receipts, usage, an account with what it runs. */
+export function openBooks(
+  database: Database,
+  rules: AdmitRules & { readonly requestsPerMinute: number },
+): Books {
+  return {
+    async receipt({ accountId, requestId }) {
+      const [row] = await database.query(receipt, requestId, accountId);
+      return row === undefined ? null : receiptOf(row);
+    },
+    callerAccount: (accountId) =>
+      // In one transaction, so that no request ends between the two.
+      database.transaction(async (query) => {
+        const [row] = await query(account, accountId);
+        if (row === undefined) throw new Error(`ledger: a caller of ${accountId} has no account`);
+        return {
+          account: accountOf(row),
+          running: (await query(running, accountId)).map(receiptOf),
+          limits: {
+            concurrency: rules.concurrencyPerAccount,
+            requestsPerMinute: rules.requestsPerMinute,
+          },
+          prices: rules.prices,
+          head: headOf(row),
+        };
+      }, "repeatable read"),
+    async usage({ accountId, by, sinceMs, untilMs }) {
+      const text = `select account_id, ${groups[by]} collate "C" as grouped, count(*) as requests,
+          coalesce(sum(input_tokens), 0) as input, coalesce(sum(cached_input_tokens), 0) as cached,
+          coalesce(sum(output_tokens), 0) as output, coalesce(sum(reasoning_tokens), 0) as reasoning,
+          sum(charged_nanos) as charged
+        from tributary.reservation
+        where state <> 'open' and ($1::text is null or account_id = $1)
+          and ($2::bigint is null or resolved_at_ms >= $2) and ($3::bigint is null or resolved_at_ms < $3)
+        group by account_id, grouped order by account_id, grouped`;
+      const rows = await database.query({ name: "", text }, accountId, sinceMs, untilMs);
+      return rows.map(usageRowOf);
+    },
+  };
+}
+
+function usageRowOf(row: Row): UsageRow {
+  return {
+    accountId: textOf(row, "account_id"),
+    group: textOf(row, "grouped"),
+    requests: numberOf(row, "requests"),
+    inputTokens: numberOf(row, "input"),
+    cachedInputTokens: numberOf(row, "cached"),
+    outputTokens: numberOf(row, "output"),
+    reasoningTokens: numberOf(row, "reasoning"),
+    chargedNanos: bigOf(row, "charged"),
+  };
+}

@@ -1,0 +1,57 @@
+import { limits } from "../../limits.ts";
+import { checkpointNote } from "../journal.ts";
+import { addEntry, checkpointOf, noCheckpoint, rowsBefore } from "../roll-up.ts";
+import { unknownAccount } from "../operator-input.ts";
+import type { Database } from "./database.ts";
+import type { Clock, PostgresOperations } from "./operations.ts";
+
+const lock = {
+  name: "checkpoint-lock",
+  text: "select 1 as one from tributary.account where id = $1 for no key update",
+};
+const find = {
+  name: "checkpoint",
+  text: `select sequence, hash, balance_nanos, held_nanos, credited_nanos from tributary.checkpoint
+    where account_id = $1`,
+};
+const old = {
+  name: "checkpoint-entries",
+  text: "select * from tributary.entry where account_id = $1 and sequence > $2 order by sequence limit $3",
+};
+const keep = {
+  name: "checkpoint-keep",
+  text: `insert into tributary.checkpoint (account_id, sequence, hash, balance_nanos, held_nanos, credited_nanos, at_ms)
+    values ($1, $2, $3, $4, $5, $6, coalesce($7, tributary.now_ms()))
+    on conflict (account_id) do update set sequence = excluded.sequence, hash = excluded.hash,
+      balance_nanos = excluded.balance_nanos, held_nanos = excluded.held_nanos,
+      credited_nanos = excluded.credited_nanos, at_ms = excluded.at_ms`,
+};
+const remove = {
+  name: "checkpoint-remove",
+  text: "delete from tributary.entry where account_id = $1 and sequence <= $2",
+};
+const confirm = {
+  name: "checkpoint-confirm",
+  text: `select tributary.move($1, 'checkpoint', 0, 0, 0, 'operator', null, $2, coalesce($3, tributary.now_ms()))`,
+};
+
+/** Replaces old entries by what they add up to, and has the chain confirm it; under the account's lock. */
+export function openCheckpoint(database: Database, clock: Clock): PostgresOperations["checkpoint"] {
+  return ({ accountId, beforeMs }) =>
+    database.transaction(async (query) => {
+      if ((await query(lock, accountId)).length === 0) throw unknownAccount(accountId);
+      const [row] = await query(find, accountId);
+      const from = row === undefined ? noCheckpoint : checkpointOf(row);
+      const rows = await query(old, accountId, from.sequence, limits.checkpointEntriesMax);
+      const rolled = rowsBefore(rows, beforeMs);
+      // The checkpoint is an entry itself: for one there would be nothing gained.
+      if (rolled.length < 2) return { removed: 0, done: true };
+      const to = rolled.reduce(addEntry, from);
+      const { balanceNanos, creditedNanos, hash, heldNanos, sequence } = to;
+      const sums = [balanceNanos, heldNanos, creditedNanos];
+      await query(keep, accountId, sequence, Buffer.from(hash), ...sums, clock());
+      await query(remove, accountId, sequence);
+      await query(confirm, accountId, checkpointNote(to), clock());
+      return { removed: rolled.length, done: rolled.length < limits.checkpointEntriesMax };
+    });
+}
