@@ -53,13 +53,20 @@ interface Replicas extends AsyncDisposable {
 describe.skipIf(!postgresTests)("the contract of the stores", () => {
   let server: PostgresServer;
   let url: string;
+  let client: Client;
   beforeAll(async () => {
     server = await startPostgres();
     url = await server.createDatabase("contract");
     const store = await connectPostgresStore({ ...settings, url }, {});
     await store[Symbol.asyncDispose]();
+    client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query("set search_path = tributary");
   }, 30_000);
-  afterAll(() => server[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await client.end();
+    await server[Symbol.asyncDispose]();
+  });
 
   test("any commands give equal answers, rows and journals", async () => {
     await fc.assert(
@@ -69,9 +76,9 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
         async (commands, books) => {
           const clock = { now: 1_000_000 };
           using file = temporaryLedger();
-          await emptyPostgres(url);
+          await emptyPostgres(client);
           await using sqlite = openSqliteReplicas(file.path, clock);
-          await using postgres = await openPostgresReplicas(url, clock);
+          await using postgres = await openPostgresReplicas(url, clock, client);
           const world: World = {
             model: new LedgerModel(contractRules),
             stores: [sqlite, postgres],
@@ -127,6 +134,7 @@ function openSqliteReplicas(path: string, clock: { readonly now: number }): Repl
 async function openPostgresReplicas(
   url: string,
   clock: { readonly now: number },
+  client: Client,
 ): Promise<Replicas> {
   const open = (): Promise<StoreClient> =>
     connectPostgresStore({ ...settings, url, connections: 1 }, { now: () => clock.now });
@@ -138,42 +146,34 @@ async function openPostgresReplicas(
       await stores[replica]?.[Symbol.asyncDispose]();
       stores[replica] = await open();
     },
-    rows: (sql) =>
-      withClient(url, async (client) => {
-        await client.query("set search_path = tributary");
-        const result = await client.query<unknown[]>({
-          text: sql.replaceAll("RATE.ticket", "rate_ticket"),
-          rowMode: "array",
-        });
-        return result.rows.map((row) => row.map(asText));
-      }),
+    async rows(sql) {
+      const result = await client.query<unknown[]>({
+        text: sql.replaceAll("RATE.ticket", "rate_ticket"),
+        rowMode: "array",
+      });
+      return result.rows.map((row) => row.map(asText));
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
     },
   };
 }
 
-/** As a superuser may, past the journal's triggers. */
-function emptyPostgres(url: string): Promise<void> {
-  return withClient(url, async (client) => {
-    await client.query(
-      `set session_replication_role = replica; truncate tributary.account, tributary.api_key, tributary.reservation,
-         tributary.entry, tributary.checkpoint, tributary.rate_window, tributary.rate_ticket`,
-    );
-  });
-}
-
-async function withClient<Value>(
-  url: string,
-  use: (client: Client) => Promise<Value>,
-): Promise<Value> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+/** As a superuser may, past the journal's triggers. Deleting a few rows is far quicker than truncating. */
+async function emptyPostgres(client: Client): Promise<void> {
+  const tables = [
+    "rate_ticket",
+    "rate_window",
+    "checkpoint",
+    "entry",
+    "reservation",
+    "api_key",
+    "account",
+  ];
+  const deletions = tables.map((name) => `delete from ${name};`).join(" ");
+  await client.query(
+    `set session_replication_role = replica; ${deletions} reset session_replication_role`,
+  );
 }
 
 function asText(value: unknown): string {
