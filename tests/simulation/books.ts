@@ -3,7 +3,12 @@ import { OperatorError } from "../../src/ledger/operator-error.ts";
 import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 import { Model, type Told } from "./model.ts";
 import type { Rules } from "./plan.ts";
-import type { Observed, ObservedReservation, SimulatedStore } from "./simulated-store.ts";
+import type {
+  Observed,
+  ObservedReservation,
+  ObservedTicket,
+  SimulatedStore,
+} from "./simulated-store.ts";
 import { ensure, Violation } from "./violation.ts";
 
 interface Journal {
@@ -36,7 +41,6 @@ export class Books {
     const observed = pending instanceof Promise ? await pending : pending;
     this.readJournal(observed);
     this.ensureInvariants(observed);
-    this.ensureEqualToModel(observed);
     for (const [index, call] of calls.entries()) {
       const told = toldBy(call, answers[index]);
       const wanted = expected[index] ?? "";
@@ -46,6 +50,7 @@ export class Books {
         () => `the store says ${String(told)}, the model ${String(wanted)}`,
       );
     }
+    this.ensureEqualToModel(observed, calls.at(-1)?.nowMs ?? 0);
   }
 
   private readJournal(observed: Observed): void {
@@ -129,7 +134,7 @@ export class Books {
     for (const one of observed.reservations) ensureReservation(one, this.resolvedIn);
   }
 
-  private ensureEqualToModel({ accounts, reservations, tickets }: Observed): void {
+  private ensureEqualToModel({ accounts, reservations, tickets }: Observed, nowMs: number): void {
     const { model } = this;
     for (const { active, balance, held, id } of accounts) {
       const account = model.account(id);
@@ -159,12 +164,21 @@ export class Books {
             `${id}: store ${String(actual[name as keyof typeof actual])}, model ${String(value)}`,
         );
     }
-    for (const [id, key] of model.keys)
+    this.ensureTickets(tickets, nowMs);
+  }
+
+  /** What has left the window need not have left the table. */
+  private ensureTickets(tickets: readonly ObservedTicket[], nowMs: number): void {
+    const counts = (at: number): boolean => at > nowMs - 60_000 && at <= nowMs + 60_000;
+    for (const [id, key] of this.model.keys) {
+      const stored = tickets.filter((ticket) => ticket.key === id && counts(ticket.atMs)).length;
+      const expected = key.tickets.filter(({ at }) => counts(at)).length;
       ensure(
-        (tickets.get(id) ?? 0) === key.tickets.length,
+        stored === expected,
         "rate tickets are as in the model",
-        () => `${id}: store ${String(tickets.get(id) ?? 0)}, model ${String(key.tickets.length)}`,
+        () => `${id}: store ${String(stored)}, model ${String(expected)}`,
       );
+    }
   }
 
   private journal(account: string): Journal {
@@ -197,11 +211,12 @@ function sum<Value>(values: readonly Value[], of: (value: Value) => bigint): big
   return total;
 }
 
-function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
+/** What an answer tells its caller, for comparing and for the trace. */
+export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
   if (answer === undefined) return "no answer";
   if (!answer.ok) return codeOf(answer.error, call);
   const value = answer.value as unknown;
-  switch (call.name) {
+  switch (call.name as string) {
     case "authorize":
       return ["authorized", (value as { rate: { remaining: number } }).rate.remaining];
     case "admit": {

@@ -13,6 +13,8 @@ export interface Story {
   stoppedBy: "client" | "lease" | "service" | null;
   /** What the service told its client; null: nothing yet. */
   told: { readonly type: string; readonly code: string | null } | null;
+  /** When its settlement was first sent, by the clock that never jumps. */
+  settledFromMs: number | null;
   /** Whether its admission was refused, or its answer never came. */
   notAdmitted: boolean;
 }
@@ -52,11 +54,14 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
       };
     case "failed":
       return { outcome: said.accepted ? "failed" : "refused", usage: null };
-    default:
-      // Cancelled, or its client left before it was started.
+    case "cancelled":
+    // Its client left before it was started.
+    case null:
       return said.deltas > 0
         ? { outcome: "cancelled", usage: credible([pair(said.running), counted]) }
         : { outcome: "cancelled-before-output", usage: null };
+    default:
+      return said.ending satisfies never;
   }
 }
 

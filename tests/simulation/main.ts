@@ -3,65 +3,88 @@ import { findBug, listBugs } from "./bugs.ts";
 import { explainSeed, runSeed, type Stores } from "./simulate.ts";
 import { openSqliteStores } from "./sqlite-store.ts";
 
-const usage =
-  "npm run simulate -- [--seeds N] [--seed S] [--store sqlite|postgres] [--bugs]\n  --seeds N   runs the seeds 1 to N, or S to S + N - 1; 2000 without it\n  --seed S    runs the seed S alone, unless --seeds is there too\n  --store     sqlite (in memory, the default) or postgres (a server of its own)\n  --bugs      plants every bug of tests/simulation/bugs in a copy, and finds it";
+const usage = `npm run simulate -- [--seeds N] [--seed S] [--store sqlite|postgres] [--bugs] [--brief]
+  --seeds N   runs the seeds 1 to N, or S to S + N - 1; 2000 when neither is given
+  --seed S    runs the seed S alone, or begins with it
+  --store     sqlite (in memory, the default) or postgres (a server of its own)
+  --bugs      plants each bug of tests/simulation/bugs in a copy of the sources, and finds it within N seeds
+  --brief     tells of a broken rule in one line instead of shrinking its story`;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string" },
-    seed: { type: "string" },
-    store: { type: "string", default: "sqlite" },
-    bugs: { type: "boolean", default: false },
-    brief: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
+interface Wishes {
+  readonly first: number;
+  readonly count: number;
+  readonly store: "sqlite" | "postgres";
+  readonly bugs: boolean;
+  readonly brief: boolean;
+}
+
+/** What the command line asks for; throws an Error with words for its reader. */
+function parseWishes(): Wishes | null {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string" },
+      seed: { type: "string" },
+      store: { type: "string", default: "sqlite" },
+      bugs: { type: "boolean", default: false },
+      brief: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const { brief, bugs, help, seed, seeds, store } = values;
+  if (help) return null;
+  if (store !== "sqlite" && store !== "postgres")
+    throw new Error(`--store must be sqlite or postgres, not ${store}.`);
+  if (bugs && store !== "sqlite")
+    throw new Error("--bugs runs on sqlite alone: its bugs are there.");
+  return {
+    first: seed === undefined ? 1 : wholeNumber(seed, "seed"),
+    count: seeds === undefined ? (seed === undefined ? 2_000 : 1) : wholeNumber(seeds, "seeds"),
+    store,
+    bugs,
+    brief,
+  };
+}
 
 function wholeNumber(text: string, name: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 1) return value;
-  console.error(`--${name} must be a whole number of 1 or more, not ${text}.\n${usage}`);
-  process.exit(2);
+  throw new Error(`--${name} must be a whole number of 1 or more, not ${text}.`);
 }
 
-if (values.help) {
-  console.log(usage);
-} else {
-  const first = values.seed === undefined ? 1 : wholeNumber(values.seed, "seed");
-  const count =
-    values.seeds === undefined
-      ? values.seed === undefined
-        ? 2_000
-        : 1
-      : wholeNumber(values.seeds, "seeds");
-  process.exitCode = (await run(first, count)) ? 0 : 1;
-}
-
-async function run(first: number, count: number): Promise<boolean> {
-  if (values.bugs) return findBugs(count);
+async function run(wishes: Wishes): Promise<boolean> {
+  if (wishes.bugs) return findBugs(wishes.count);
+  if (wishes.store === "postgres") {
+    // Only then: it wants a server's programs.
+    const { openPostgresStores } = await import("./postgres-store.ts");
+    await using stores = await openPostgresStores();
+    return await simulate(wishes, stores);
+  }
   using stores = openSqliteStores();
-  return await simulate(first, count, stores);
+  return await simulate(wishes, stores);
 }
 
 /** Stops at the first seed that breaks a rule: the shortest way to its story. */
-async function simulate(first: number, count: number, stores: Stores): Promise<boolean> {
+async function simulate(wishes: Wishes, stores: Stores): Promise<boolean> {
+  const { brief, count, first, store } = wishes;
   const startedMs = performance.now();
   let steps = 0;
   for (let seed = first; seed < first + count; seed += 1) {
-    const outcome = await runSeed(seed, stores);
-    steps += outcome.steps;
-    if (outcome.violation === null) continue;
-    console.log(`seed ${String(seed)}: ${outcome.violation.message}`);
-    if (values.brief) return false;
-    const { message, trace } = await explainSeed(seed, outcome.violation.rule, stores);
-    console.log(`\nshrunk:\n${trace.join("\n")}\n\n${message}\n`);
-    console.log(`again: npm run simulate -- --seed ${String(seed)}\n`);
+    const { steps: taken, violation } = await runSeed(seed, stores);
+    steps += taken;
+    if (violation === null) continue;
+    console.log(`seed ${String(seed)}: ${violation.message}`);
+    if (!brief) {
+      const { message, trace } = await explainSeed(seed, violation.rule, stores);
+      console.log(`\nshrunk:\n${trace.join("\n")}\n\n${message}\n`);
+      const on = store === "sqlite" ? "" : ` --store ${store}`;
+      console.log(`again: npm run simulate -- --seed ${String(seed)}${on}\n`);
+    }
     console.log(`${String(seed - first)} passed, 1 failed`);
     return false;
   }
   const seconds = (performance.now() - startedMs) / 1_000;
   console.log(
-    `${String(count)} seeds from ${String(first)}, ${String(steps)} steps, ${seconds.toFixed(1)} s`,
+    `${store}: seeds ${String(first)} to ${String(first + count - 1)}, ${String(steps)} steps, ${seconds.toFixed(1)} s`,
   );
   console.log(`${String(count)} passed, 0 failed`);
   return true;
@@ -75,9 +98,18 @@ async function findBugs(seeds: number): Promise<boolean> {
   for (const bug of bugs) {
     const { rule, seconds, seed } = await findBug(bug, seeds);
     if (seed !== null) found += 1;
-    const at = seed === null ? "-" : String(seed);
+    const at = seed === null ? "none" : String(seed);
     console.log(`${bug.padEnd(42)}${at.padStart(6)}${seconds.toFixed(1).padStart(9)}  ${rule}`);
   }
   console.log(`${String(found)} passed, ${String(bugs.length - found)} failed`);
   return found === bugs.length;
+}
+
+try {
+  const wishes = parseWishes();
+  if (wishes === null) console.log(usage);
+  else process.exitCode = (await run(wishes)) ? 0 : 1;
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  process.exitCode = 2;
 }

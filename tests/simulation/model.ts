@@ -35,6 +35,8 @@ export class Model {
   readonly accounts = new Map<string, ModelAccount>();
   readonly keys = new Map<string, ModelKey>();
   readonly reservations = new Map<string, ModelReservation>();
+  /** What the last `expire` gave back. */
+  expiredLast: readonly string[] = [];
   private readonly rules: Rules;
 
   constructor(rules: Rules) {
@@ -44,7 +46,8 @@ export class Model {
   /** What the call must answer; the model is then where the store must be. */
   apply(call: StoreCall): Told {
     const { argument, nowMs } = call;
-    switch (call.name) {
+    // A run makes these calls and no others.
+    switch (call.name as string) {
       case "createAccount": {
         const { id, creditNanos } = argument as { id: string; creditNanos: bigint };
         this.accounts.set(id, {
@@ -175,10 +178,11 @@ export class Model {
 
   private expire(nowMs: number): Told {
     for (const key of this.keys.values()) this.sweep(key, nowMs);
-    const due = [...this.reservations.values()].filter(
-      ({ leaseUntil, state }) => state === "open" && leaseUntil <= nowMs,
+    const due = [...this.reservations].filter(
+      ([, { leaseUntil, state }]) => state === "open" && leaseUntil <= nowMs,
     );
-    for (const reservation of due) {
+    this.expiredLast = due.map(([id]) => id);
+    for (const [, reservation] of due) {
       reservation.outcome = "lease-lost";
       this.resolve(reservation, "expired");
     }

@@ -103,7 +103,13 @@ export type Happening =
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
-  | { readonly type: "store-away"; readonly forMs: number; readonly repliesOnly: boolean }
+  /** For one replica, or for all. */
+  | {
+      readonly type: "store-away";
+      readonly from: number | null;
+      readonly forMs: number;
+      readonly repliesOnly: boolean;
+    }
   | { readonly type: "drain"; readonly replica: number; readonly restartAfterMs: number };
 
 /** The plan of a seed. */
@@ -113,13 +119,15 @@ export function planOf(seed: number): Plan {
   const replicas = random.between(1, 3);
   const accounts = accountsOf(random);
   const count = random.between(2, 9);
+  // Answers that take longer than a lease, and trouble that does.
+  const long = random.chance(0.25);
   const spanMs = random.pick([10, 3_000, 30_000, 90_000]);
   const requests: RequestPlan[] = [];
   for (let index = 0; index < count; index += 1)
-    requests.push(requestOf(random, { accounts, index, replicas, spanMs }));
+    requests.push(requestOf(random, { accounts, index, long, replicas, spanMs }));
   const incidents: Incident[] = [];
   for (let left = random.between(0, 5); left > 0; left -= 1)
-    incidents.push(incidentOf(random, { accounts, requests, replicas, spanMs }));
+    incidents.push(incidentOf(random, { accounts, long, requests, replicas, spanMs }));
   return {
     rules,
     replicas,
@@ -165,6 +173,7 @@ interface Surroundings {
   readonly accounts: readonly AccountPlan[];
   readonly replicas: number;
   readonly spanMs: number;
+  readonly long: boolean;
 }
 
 function requestOf(
@@ -174,7 +183,7 @@ function requestOf(
   const account = random.pick(around.accounts);
   const bytes = random.between(1, 1_200);
   const silent = random.chance(0.08);
-  const slow = random.chance(0.25);
+  const slow = random.chance(around.long ? 0.8 : 0.2);
   return {
     id: `req_${String(around.index + 1)}`,
     atMs: random.between(0, around.spanMs),
@@ -207,7 +216,7 @@ function scriptOf(
   const engineCounts = random.chance(0.4);
   const batches: Batch[] = [];
   let output = 0;
-  for (let left = random.between(0, 4); left > 0; left -= 1) {
+  for (let left = random.between(slow ? 2 : 0, slow ? 6 : 4); left > 0; left -= 1) {
     const deltas = random.between(0, 6);
     output += deltas;
     batches.push({
@@ -249,36 +258,70 @@ function incidentOf(
   const replica = atPhase ? request.replica : random.between(0, around.replicas - 1);
   const restartAfterMs = random.pick([0, 2_000, 50_000]);
   const accountId = random.chance(0.7) ? request.accountId : account.id;
-  const what = random.pick<() => Happening>([
-    () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
-    () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
-    () => ({ type: "takeback", accountId, percent: random.pick([30, 100, 100, 120]) }),
-    () => ({ type: "revoke", keyId: random.pick(account.keys).id }),
-    () => ({ type: random.pick(["disable", "enable"] as const), accountId }),
-    () => ({ type: "clock-jump", byMs: random.pick([-200_000, -20_000, 5_000, 61_000, 400_000]) }),
-    () => ({
-      type: "crash",
-      replica,
-      restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
-    }),
-    () => ({
-      type: "crash",
-      replica,
-      restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
-    }),
-    () => ({ type: "freeze", replica, forMs: random.pick([300, 30_000, 61_000, 75_000, 140_000]) }),
-    () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
-    () => ({
-      type: "store-away",
-      forMs: random.pick([100, 3_000, 70_000]),
-      repliesOnly: random.chance(0.5),
-    }),
-    () => ({ type: "drain", replica, restartAfterMs }),
-  ])();
+  const long = around.long && random.chance(0.6);
+  const what = random.pick<() => Happening>(
+    long
+      ? [
+          () => ({
+            type: "store-away",
+            from: replica,
+            forMs: random.pick([70_000, 150_000]),
+            repliesOnly: random.chance(0.5),
+          }),
+          () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
+        ]
+      : [
+          () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
+          () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
+          () => ({ type: "takeback", accountId, percent: random.pick([30, 100, 100, 120]) }),
+          () => ({ type: "revoke", keyId: random.pick(account.keys).id }),
+          () => ({ type: random.pick(["disable", "enable"] as const), accountId }),
+          () => ({
+            type: "clock-jump",
+            byMs: random.pick([-200_000, -20_000, 5_000, 61_000, 400_000]),
+          }),
+          () => ({
+            type: "crash",
+            replica,
+            restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
+          }),
+          () => ({
+            type: "crash",
+            replica,
+            restartAfterMs: random.chance(0.2) ? null : restartAfterMs,
+          }),
+          () => ({
+            type: "freeze",
+            replica,
+            forMs: random.pick([300, 30_000, 61_000, 75_000, 140_000]),
+          }),
+          () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
+          () => ({
+            type: "store-away",
+            from: random.chance(0.6) ? replica : null,
+            forMs: random.pick([100, 3_000, 70_000, 150_000]),
+            repliesOnly: random.chance(0.5),
+          }),
+          () => ({ type: "drain", replica, restartAfterMs }),
+        ],
+  )();
   return {
     when: atPhase
       ? { requestId: request.id, phase: random.pick(phases) }
       : { atMs: random.between(0, around.spanMs + 60_000) },
     what,
   };
+}
+
+/** What a reader of a trace has to know beforehand. */
+export function prefaceOf({ accounts, requests, rules }: Plan): string[] {
+  const { concurrency, inputNanosPerMillion, outputNanosPerMillion, perMinute } = rules;
+  return [
+    `rules       ${String(inputNanosPerMillion)} and ${String(outputNanosPerMillion)} nanos a million tokens, ${String(concurrency)} at once, ${String(perMinute)} a minute`,
+    ...accounts.map(({ creditNanos, id }) => `account     ${id} with ${String(creditNanos)} nanos`),
+    ...requests.map(
+      ({ id, inputBound, key, requested }) =>
+        `request     ${id} of ${key.id}: bound ${String(inputBound)}, asks for ${requested === null ? "what it can get" : String(requested)}`,
+    ),
+  ];
 }

@@ -16,6 +16,9 @@ import { deploymentOf, startScripted } from "./scripted-generation.ts";
 import { Violation } from "./violation.ts";
 import type { Process, World } from "./world.ts";
 
+// How long a terminal frame waits for a store that is slow.
+const settlementWaitMs = 250;
+
 export interface ReplicaParts {
   readonly world: World;
   readonly rules: Rules;
@@ -229,6 +232,13 @@ export class Replica {
       deploymentRefused() {},
       settlementLate: ({ requestId }) => {
         this.late.add(requestId);
+        const { nowMs } = this.parts.world;
+        const fromMs = this.serving.get(requestId)?.story.settledFromMs ?? nowMs;
+        this.ensure(
+          nowMs - fromMs >= settlementWaitMs,
+          "the end of an answer waits for its settlement",
+          () => `${requestId}: only ${String(nowMs - fromMs)} ms`,
+        );
       },
       leasesLost() {},
       reservationsExpired() {},

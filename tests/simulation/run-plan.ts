@@ -1,8 +1,16 @@
 import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 import { hash } from "node:crypto";
-import { Books } from "./books.ts";
+import { Books, toldBy } from "./books.ts";
 import { ensureCharge, type Story } from "./charge-table.ts";
-import type { CallFault, Happening, Incident, Phase, Plan, RequestPlan } from "./plan.ts";
+import {
+  prefaceOf,
+  type CallFault,
+  type Happening,
+  type Incident,
+  type Phase,
+  type Plan,
+  type RequestPlan,
+} from "./plan.ts";
 import { Replica } from "./replica.ts";
 import type { Execute, SimulatedStore } from "./simulated-store.ts";
 import { openStoreLink } from "./store-link.ts";
@@ -17,6 +25,8 @@ export interface Outcome {
 }
 
 const stepsMax = 20_000;
+// The longest freeze, the longest answer and a lease fit into it twice.
+const longestMs = 900_000;
 
 /** Runs a plan until everything is resolved, or until a rule is broken. The same plan and seed run the same way. */
 export async function runPlan(
@@ -54,8 +64,9 @@ class Run {
   private operator: Execute | null = null;
   private calls = 0;
   private lives = 0;
-  private awayUntilMs = 0;
-  private awayRepliesOnly = false;
+  private away: { untilMs: number; from: number | null; repliesOnly: boolean }[] = [];
+  private clockJumped = false;
+  private wasLongAway = false;
   private calm = false;
   private failure: unknown = null;
   private waiting: Incident[] = [];
@@ -73,6 +84,7 @@ class Run {
 
   async toTheEnd(): Promise<void> {
     const { plan, world } = this;
+    for (const line of prefaceOf(plan)) world.note(() => line);
     await this.openAccounts();
     for (let slot = 0; slot < plan.replicas; slot += 1) await this.start(slot);
     for (const request of plan.requests)
@@ -92,7 +104,7 @@ class Run {
       (sum, { what }) => sum + (what.type === "clock-jump" ? Math.max(-what.byMs, 0) : 0),
       0,
     );
-    const endMs = world.nowMs + plan.rules.leaseMs + 60_000 + backMs;
+    const endMs = world.nowMs + longestMs + backMs;
     await this.until(() => world.nowMs >= endMs || this.atRest());
     this.ensureAtRest();
   }
@@ -135,17 +147,46 @@ class Run {
 
   private async execute(
     execute: Execute,
-    calls: readonly StoreCall[],
+    sent: readonly StoreCall[],
   ): Promise<readonly StoreAnswer[]> {
-    const pending = execute(calls);
-    const answers = pending instanceof Promise ? await pending : pending;
+    const { store, world } = this;
+    const nowMs = world.wallMs();
+    const calls = store.clock === "caller" ? sent : sent.map((call) => ({ ...call, nowMs }));
     try {
+      const pending = execute(calls);
+      const answers = pending instanceof Promise ? await pending : pending;
+      for (const [index, call] of calls.entries())
+        world.note(() => `            = ${answerText(call, answers[index])}`);
       await this.books.check(calls, answers);
+      if (calls.some(({ name }) => name === "expire")) this.ensureExpiriesDue();
+      return answers;
     } catch (error) {
       this.fail(error);
       throw error;
     }
-    return answers;
+  }
+
+  /** Expiry is for processes that died: one that lives, renews and hears its answers keeps what it reserved. */
+  private ensureExpiriesDue(): void {
+    for (const id of this.books.model.expiredLast) {
+      const story = this.stories.get(id);
+      if (story === undefined || story.notAdmitted || this.clockJumped || this.wasLongAway)
+        continue;
+      const { alive, disturbed, name } = story.servedBy;
+      ensure(
+        !alive || disturbed,
+        "a reservation of a living process does not expire",
+        () => `${id} of ${name}`,
+      );
+    }
+  }
+
+  /** Nothing runs on after its slot was given to others, unless the process could not know. */
+  private ensureStillHeld(id: string): void {
+    const reservation = this.books.model.reservations.get(id);
+    if (reservation?.state !== "expired" || this.clockJumped) return;
+    if (this.stories.get(id)?.servedBy.disturbed === true) return;
+    this.fail(new Violation("nothing is delivered after its lease has ended", id));
   }
 
   private async start(slot: number): Promise<void> {
@@ -155,6 +196,7 @@ class Run {
       name: `replica ${String(slot + 1)}.${String(this.lives)}`,
       alive: true,
       frozenUntilMs: 0,
+      disturbed: false,
     };
     const execute = await this.store.openProcess();
     world.note(() => `${process.name}  starts`);
@@ -166,7 +208,7 @@ class Run {
         world,
         replica: process,
         execute: (calls) => this.execute(execute, calls),
-        fault: (call) => this.faultOf(call),
+        fault: (call) => this.faultOf(call, slot),
         onSent: (call) => {
           this.sent(call);
         },
@@ -194,6 +236,7 @@ class Run {
       said: { accepted: false, deltas: 0, characters: 0, running: null, ending: null },
       stoppedBy: null,
       told: null,
+      settledFromMs: null,
       notAdmitted: false,
     };
     this.world.note(() => `client      ${request.id} arrives at ${replica.process.name}`);
@@ -212,7 +255,10 @@ class Run {
       };
       const story = this.stories.get(settlement.requestId);
       try {
-        if (story !== undefined) ensureCharge(story, settlement);
+        if (story !== undefined) {
+          story.settledFromMs ??= this.world.nowMs;
+          ensureCharge(story, settlement);
+        }
       } catch (error) {
         this.fail(error);
       }
@@ -227,6 +273,7 @@ class Run {
 
   /** Incidents that wait for this moment happen before the next step. */
   private phase(requestId: string, phase: Phase): void {
+    if (phase === "output") this.ensureStillHeld(requestId);
     for (const incident of this.plan.incidents) {
       const { when } = incident;
       if (!("phase" in when) || when.requestId !== requestId || when.phase !== phase) continue;
@@ -271,13 +318,19 @@ class Run {
         return;
       case "clock-jump":
         world.jumpedMs += what.byMs;
+        this.clockJumped = true;
         return;
       case "store-away":
-        this.awayUntilMs = world.nowMs + what.forMs;
-        this.awayRepliesOnly = what.repliesOnly;
+        this.away.push({ ...what, untilMs: world.nowMs + what.forMs });
+        this.wasLongAway ||= what.forMs > 10_000;
+        return;
+      case "crash":
+      case "drain":
+      case "freeze":
+        this.happenTo(what);
         return;
       default:
-        this.happenTo(what);
+        what satisfies never;
     }
   }
 
@@ -286,6 +339,7 @@ class Run {
     const slot = what.replica;
     const replica = this.replicas[slot];
     if (replica?.process.alive !== true) return;
+    replica.process.disturbed = true;
     if (what.type === "freeze") {
       replica.process.frozenUntilMs = Math.max(
         replica.process.frozenUntilMs,
@@ -309,10 +363,13 @@ class Run {
     });
   }
 
-  private faultOf(call: StoreCall): CallFault {
+  private faultOf(call: StoreCall, slot: number): CallFault {
     if (this.calm) return "none";
     const { draws, nowMs } = this.world;
-    if (nowMs < this.awayUntilMs) return this.awayRepliesOnly ? "reply-lost" : "request-lost";
+    const away = this.away.find(
+      ({ from, untilMs }) => nowMs < untilMs && (from === null || from === slot),
+    );
+    if (away !== undefined) return away.repliesOnly ? "reply-lost" : "request-lost";
     const planned = this.plannedFault(call);
     if (planned !== "none") return planned;
     this.calls += 1;
@@ -337,7 +394,7 @@ class Run {
   /** From now on nothing goes wrong any more: replicas stand again, clients whose answers never end leave. */
   private async clear(): Promise<void> {
     this.calm = true;
-    this.awayUntilMs = 0;
+    this.away = [];
     this.world.note(() => "from here on nothing goes wrong");
     for (const replica of this.replicas) if (replica !== null) replica.process.frozenUntilMs = 0;
     if (!this.replicas.some((replica) => replica?.process.alive === true)) await this.start(0);
@@ -368,10 +425,14 @@ class Run {
   }
 }
 
+function answerText(call: StoreCall, answer: StoreAnswer | undefined): string {
+  return answer?.ok === false ? String(answer.error) : String(toldBy(call, answer));
+}
+
 function describe(what: Happening): string {
   const { type, ...rest } = what;
   return `${type} ${Object.entries(rest)
-    .map(([name, value]) => `${name} ${String(value)}`)
+    .map(([name, value]) => `${name} ${String(name === "replica" ? Number(value) + 1 : value)}`)
     .join(", ")}`;
 }
 

@@ -7,6 +7,8 @@ export type Execute = (
 
 /** One ledger under many replicas, as a run needs it. */
 export interface SimulatedStore {
+  /** Whose clock stamps a call: the caller's as it sends it, or the store's as it does it. */
+  readonly clock: "caller" | "store";
   /** The store's code as one process has it, with whatever it remembers. */
   openProcess(): Execute | Promise<Execute>;
   /** What is in the tables, read past the code under test. */
@@ -21,8 +23,7 @@ export interface Observed {
   readonly reservations: readonly ObservedReservation[];
   /** Only those that were not seen yet, in order. */
   readonly entries: readonly ObservedEntry[];
-  /** Tickets of all keys, by key. */
-  readonly tickets: ReadonlyMap<string, number>;
+  readonly tickets: readonly ObservedTicket[];
 }
 export interface ObservedAccount {
   readonly id: string;
@@ -42,6 +43,10 @@ export interface ObservedReservation {
   /** 0 while it is open. */
   readonly charged: bigint;
   readonly leaseUntil: number;
+}
+export interface ObservedTicket {
+  readonly key: string;
+  readonly atMs: number;
 }
 export interface ObservedEntry {
   readonly account: string;
@@ -63,33 +68,41 @@ export function observedOf(rows: {
 }): Observed {
   return {
     accounts: rows.accounts.map((row) => ({
-      id: String(row["id"]),
+      id: row["id"] as string,
       active: row["status"] === "active",
-      balance: BigInt(row["balance_nanos"] as bigint),
-      held: BigInt(row["held_nanos"] as bigint),
+      balance: wholeOf(row["balance_nanos"]),
+      held: wholeOf(row["held_nanos"]),
       running: Number(row["running"]),
       entries: Number(row["entries"]),
     })),
     reservations: rows.reservations.map((row) => ({
-      id: String(row["request_id"]),
-      account: String(row["account_id"]),
-      state: String(row["state"]),
-      outcome: row["outcome"] === null ? null : String(row["outcome"]),
+      id: row["request_id"] as string,
+      account: row["account_id"] as string,
+      state: row["state"] as string,
+      outcome: row["outcome"] as string | null,
       allowance: Number(row["allowance"]),
-      reserved: BigInt(row["reserved_nanos"] as bigint),
-      charged: BigInt((row["charged_nanos"] ?? 0n) as bigint),
+      reserved: wholeOf(row["reserved_nanos"]),
+      charged: wholeOf(row["charged_nanos"] ?? 0n),
       leaseUntil: Number(row["lease_until_ms"]),
     })),
     entries: rows.entries.map((row) => ({
-      account: String(row["account_id"]),
+      account: row["account_id"] as string,
       sequence: Number(row["sequence"]),
-      kind: String(row["kind"]),
-      balanceDelta: BigInt(row["balance_delta_nanos"] as bigint),
-      heldDelta: BigInt(row["held_delta_nanos"] as bigint),
-      requestId: row["request_id"] === null ? null : String(row["request_id"]),
+      kind: row["kind"] as string,
+      balanceDelta: wholeOf(row["balance_delta_nanos"]),
+      heldDelta: wholeOf(row["held_delta_nanos"]),
+      requestId: row["request_id"] as string | null,
     })),
-    tickets: new Map(rows.tickets.map((row) => [String(row["key_id"]), Number(row["count"])])),
+    tickets: rows.tickets.map((row) => ({
+      key: row["key_id"] as string,
+      atMs: Number(row["at_ms"]),
+    })),
   };
+}
+
+/** Drivers give large integers as bigint or as text. */
+function wholeOf(value: unknown): bigint {
+  return BigInt(value as bigint | string);
 }
 
 /** The columns that a run looks at. */
@@ -98,4 +111,5 @@ export const columns = {
   reservation:
     "request_id, account_id, state, outcome, allowance, reserved_nanos, charged_nanos, lease_until_ms",
   entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
+  ticket: "key_id, at_ms",
 } as const;

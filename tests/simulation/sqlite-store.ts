@@ -37,10 +37,9 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
   const entries = database.prepare(
     `select ${columns.entry} from entry where account_id = ? and sequence > ? order by sequence`,
   );
-  const tickets = database.prepare(
-    "select key_id, count(*) as count from rate.ticket group by key_id",
-  );
+  const tickets = database.prepare(`select ${columns.ticket} from rate.ticket`);
   return {
+    clock: "caller",
     openProcess() {
       const store = openStoreOn(database, settings);
       return (calls) => store.execute(calls);

@@ -1,5 +1,4 @@
 import type {
-  AnswerOf,
   ArgumentOf,
   OperationName,
   StoreAnswer,
@@ -86,7 +85,7 @@ export function openStoreLink(parts: LinkParts): StoreClient {
         else
           reply(() => {
             if (given.ok) resolve(given.value as never);
-            else reject(given.error as Error);
+            else reject(given.error);
           });
       };
       if (fault === "request-lost") lose();
@@ -105,7 +104,7 @@ export function openStoreLink(parts: LinkParts): StoreClient {
 
   return {
     call: <Name extends OperationName>(name: Name, argument: ArgumentOf<Name>) =>
-      call(name, argument) as Promise<AnswerOf<Name>>,
+      call(name, argument),
     [Symbol.asyncDispose]() {
       closed = true;
       return Promise.resolve();

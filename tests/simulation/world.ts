@@ -6,6 +6,8 @@ export interface Process {
   readonly name: string;
   alive: boolean;
   frozenUntilMs: number;
+  /** Whether it stood still or was told to end: then its leases may be lost. */
+  disturbed: boolean;
 }
 
 interface Step {
