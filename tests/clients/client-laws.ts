@@ -46,10 +46,12 @@ const answers: Readonly<Record<string, readonly [text: string, parts: TextAnswer
 /** What every client must see of the service, whichever it is; its own file says what only it has. */
 export function describeClient(kind: ClientKind): void {
   describe(kind.name, () => {
-    describeAnswers(kind);
-    describeLoops(kind);
-    describeErrors(kind);
-    describeWaiting(kind);
+    const service = useService();
+    describeAnswers(kind, service);
+    describeLoops(kind, service);
+    describeErrors(kind, service);
+    describeLeaving(kind, service);
+    describePatience(kind);
   });
 }
 
@@ -66,9 +68,8 @@ export function useService(environment: Readonly<Record<string, string>> = {}): 
   };
 }
 
-function describeAnswers(kind: ClientKind): void {
+function describeAnswers(kind: ClientKind, service: () => TestService): void {
   describe("answers", () => {
-    const service = useService();
     for (const [name, [text, parts]] of Object.entries(answers)) {
       it(`sees ${name} in a stream as in the body`, async () => {
         const client = connectTo(kind, service());
@@ -121,9 +122,8 @@ function describeAnswers(kind: ClientKind): void {
   });
 }
 
-function describeLoops(kind: ClientKind): void {
+function describeLoops(kind: ClientKind, service: () => TestService): void {
   describe("tool loops", () => {
-    const service = useService();
     for (const [name, returnsReasoning] of Object.entries(kind.loopsReturnReasoning)) {
       it.each([
         ["one call", [romeCall]],
@@ -207,10 +207,8 @@ export function tamper(body: string): string {
   );
 }
 
-function describeErrors(kind: ClientKind): void {
+function describeErrors(kind: ClientKind, service: () => TestService): void {
   describe("errors", () => {
-    const service = useService();
-
     async function expectError(
       error: unknown,
       status: keyof ClientKind["errorNames"],
@@ -276,6 +274,13 @@ function describeErrors(kind: ClientKind): void {
       });
     });
 
+    it("an overloaded deployment is 503 or 529 with the time to wait", async () => {
+      service().deployment.answerNext(...statusAnswer(429, {}));
+      const error = await errorOf(connectTo(kind, service()).streamed({ prompt: "Hello" }));
+      const status = kind.format === "messages" ? 529 : 503;
+      expect((await expectError(error, 503, status)).retryAfter).toBe("5");
+    });
+
     it("something that is not offered is 400, names the field and is asked once", async () => {
       const recording = openRecordingFetch();
       const client = connectTo(kind, service(), { maxRetries: 2, fetch: recording.fetch });
@@ -329,35 +334,25 @@ const errorStep: Step = {
 };
 
 /** Tests that mostly wait: at the same time, each with a service of its own. */
-function describeWaiting(kind: ClientKind): void {
+function describePatience(kind: ClientKind): void {
   describe.concurrent("patience", () => {
-    for (const mode of modes) {
-      it(`${mode}: waits as told when the deployment is overloaded, then succeeds`, async ({
-        expect,
-      }) => {
-        await using service = await startService();
-        const recording = openRecordingFetch();
-        const client = connectTo(kind, service, { maxRetries: 1, fetch: recording.fetch });
-        service.deployment.answerNext(...statusAnswer(503, {}, { "retry-after": "1" }));
-        service.deployment.answerNext(...textAnswer("after all"));
-        const startMs = performance.now();
-        expect((await client[mode]({ prompt: "Hello" })).text).toBe("after all");
-        expect(performance.now() - startMs).toBeGreaterThan(990);
-        const overloaded = kind.format === "messages" ? 529 : 503;
-        expect(recording.statuses).toEqual([overloaded, 200]);
-      });
-    }
-
-    it("an overloaded deployment is an error of its own class when it lasts", async ({
-      expect,
-    }) => {
+    it("waits as told when the deployment is overloaded, then succeeds", async ({ expect }) => {
       await using service = await startService();
-      service.deployment.answerNext(...statusAnswer(429, {}));
-      const seen = kind.describeError(
-        await errorOf(connectTo(kind, service).streamed({ prompt: "Hello" })),
+      const refusal = statusAnswer(503, {}, { "retry-after": "1" });
+      for (let count = 0; count < modes.length; count += 1)
+        service.deployment.answerNext(...refusal);
+      const overloaded = kind.format === "messages" ? 529 : 503;
+      await Promise.all(
+        modes.map(async (mode) => {
+          const recording = openRecordingFetch();
+          const client = connectTo(kind, service, { maxRetries: 1, fetch: recording.fetch });
+          const startMs = performance.now();
+          const { text } = await client[mode]({ prompt: "Hello" });
+          expect(text).toBe("Hello from the deployment.");
+          expect(performance.now() - startMs).toBeGreaterThan(990);
+          expect(recording.statuses).toEqual([overloaded, 200]);
+        }),
       );
-      const status = kind.format === "messages" ? 529 : 503;
-      expect(seen).toMatchObject({ status, name: kind.errorNames[503], retryAfter: "5" });
     });
 
     it("waits as told for one of four places, then succeeds", async ({ expect }) => {
@@ -381,100 +376,99 @@ function describeWaiting(kind: ClientKind): void {
       await Promise.all(four);
     });
 
-    it("is kept alive through silence before, between and inside of what it reads", async ({
-      expect,
-    }) => {
+    it("lasts through silence before, between and inside of what it reads", async ({ expect }) => {
       const keepaliveMs = 120;
       await using service = await startService({
         environment: { TRIBUTARY_KEEPALIVE_MS: String(keepaliveMs) },
       });
-      const pause = silence(keepaliveMs * 3.5);
-      const call = { index: 0, id: "call_rome", type: "function" };
-      const pieceOf = (json: string): Step =>
-        delta({ tool_calls: [{ index: 0, function: { arguments: json } }] });
+      service.deployment.answerNext(...haltingAnswer(keepaliveMs * 3.5));
       const recording = openRecordingFetch();
-      service.deployment.answerNext(
-        // The deployment has the request, so the answer begins, with nothing in it.
-        { type: "write", bytes: ": processing\n\n" },
-        pause,
-        delta({ reasoning_content: thought }),
-        pause,
-        delta({ content: "Let me" }),
-        pause,
-        delta({ content: " look." }),
-        delta({ tool_calls: [{ ...call, function: { name: "weather", arguments: "" } }] }),
-        pieceOf('{"city":'),
-        pause,
-        pieceOf('"Rome"}'),
-        finish("tool_calls", usage),
-      );
       const client = connectTo(kind, service, recording);
       const seen = await client.streamed({ prompt: "Hello", tools: true });
       expect(seen).toMatchObject({
         text: "Let me look.",
+        reasoning: kind.showsReasoning ? thought : "",
         calls: [{ id: "call_rome", name: "weather", input: { city: "Rome" } }],
         finish: kind.finishes.calls,
       });
       const pings = recording.answers.join("").split(": ping\n\n").length - 1;
       expect(pings).toBeGreaterThanOrEqual(4 * 2);
     });
-
-    describeLeaving(kind);
   });
 }
 
-function describeLeaving(kind: ClientKind): void {
-  const phases = {
-    "before the deployment answers": { steps: [{ type: "hang" }], pays: false },
-    "while the prompt is processed": {
-      steps: [{ type: "write", bytes: ": processing\n\n" }, { type: "hang" }],
-      pays: false,
-    },
-    "in mid-text": {
-      steps: [delta({ content: "one" }), delta({ content: " two" }), { type: "hang" }],
-      pays: true,
-    },
-  } as const satisfies Readonly<
-    Record<string, { readonly steps: readonly Step[]; readonly pays: boolean }>
-  >;
-  for (const mode of modes) {
-    for (const [phase, { steps, pays }] of Object.entries(phases)) {
-      it(`${mode}: stops the deployment when aborted ${phase}`, async ({ expect }) => {
-        await using service = await startService();
-        service.deployment.answerNext(...steps);
-        const leaving = new AbortController();
-        const heard = Promise.withResolvers<void>();
-        const recording = openRecordingFetch();
-        let text = "";
-        const asked = errorOf(
-          connectTo(kind, service, recording)[mode]({
-            prompt: "Hello",
-            signal: leaving.signal,
-            onText(piece) {
-              text += piece;
-              if (text === "one two") heard.resolve();
-            },
-          }),
-        );
-        const request = await service.deployment.request(0);
-        const before = await service.credit();
-        expect(before.held).toBeGreaterThan(0n);
-        if (pays && mode === "streamed") await heard.promise;
-        // What has reached the service shows nowhere until then.
-        else await sleep(100);
-        const leftMs = performance.now();
-        leaving.abort();
-        await asked;
-        const end = await Promise.race([request.ended, sleep(3_000, null)]);
-        expect(end?.byPeer).toBe(true);
-        expect((end?.atMs ?? Infinity) - leftMs).toBeLessThan(1_000);
-        const { balance, held } = await service.settledCredit();
-        expect(held).toBe(0n);
-        const charged = 1_000_000_000_000n - balance;
-        const inputTokens = Math.ceil(Buffer.byteLength(recording.requests[0] ?? "") / 4);
-        expect(charged).toBe(pays ? costNanos(inputTokens, 2, service.config.prices) : 0n);
-        expect(service.deployment.requests).toHaveLength(1);
-      });
-    }
-  }
+/** A thought, a text and a call with a pause before each and inside of two. */
+function haltingAnswer(pauseMs: number): readonly Step[] {
+  const pause = silence(pauseMs);
+  const call = { index: 0, id: "call_rome", type: "function" };
+  const pieceOf = (json: string): Step =>
+    delta({ tool_calls: [{ index: 0, function: { arguments: json } }] });
+  return [
+    // The deployment has the request, so the answer begins, with nothing in it.
+    { type: "write", bytes: ": processing\n\n" },
+    pause,
+    delta({ reasoning_content: thought }),
+    pause,
+    delta({ content: "Let me" }),
+    pause,
+    delta({ content: " look." }),
+    delta({ tool_calls: [{ ...call, function: { name: "weather", arguments: "" } }] }),
+    pieceOf('{"city":'),
+    pause,
+    pieceOf('"Rome"}'),
+    finish("tool_calls", usage),
+  ];
+}
+
+/** When a client leaves, what the deployment does then, and whether output had begun. */
+const phases: readonly (readonly [name: string, steps: readonly Step[], pays: boolean])[] = [
+  ["before the deployment answers", [{ type: "hang" }], false],
+  [
+    "while the prompt is processed",
+    [{ type: "write", bytes: ": processing\n\n" }, { type: "hang" }],
+    false,
+  ],
+  ["in mid-text", [delta({ content: "one" }), delta({ content: " two" }), { type: "hang" }], true],
+];
+
+function describeLeaving(kind: ClientKind, service: () => TestService): void {
+  describe.each(modes)("leaving, %s", (mode) => {
+    it.each(phases)("stops the deployment when it leaves %s", async (_name, steps, pays) => {
+      const { key, accountId } = await service().newKey("10");
+      const { deployment } = service();
+      const count = deployment.requests.length;
+      deployment.answerNext(...steps);
+      const leaving = new AbortController();
+      const heard = Promise.withResolvers<void>();
+      const recording = openRecordingFetch();
+      let text = "";
+      const onText = (piece: string): void => {
+        text += piece;
+        if (text === "one two") heard.resolve();
+      };
+      const asked = errorOf(
+        connectTo(kind, service(), { key, fetch: recording.fetch })[mode]({
+          prompt: "Hello",
+          signal: leaving.signal,
+          onText,
+        }),
+      );
+      const request = await deployment.request(count);
+      expect((await service().credit(accountId)).held).toBeGreaterThan(0n);
+      if (pays && mode === "streamed") await heard.promise;
+      // What has reached the service shows nowhere until then.
+      else await sleep(100);
+      const leftMs = performance.now();
+      leaving.abort();
+      await asked;
+      const end = await Promise.race([request.ended, sleep(3_000, null)]);
+      expect(end?.byPeer).toBe(true);
+      expect((end?.atMs ?? Infinity) - leftMs).toBeLessThan(1_000);
+      const { balance } = await service().settledCredit(accountId);
+      const inputTokens = Math.ceil(Buffer.byteLength(recording.requests[0] ?? "") / 4);
+      const charge = pays ? costNanos(inputTokens, 2, service().config.prices) : 0n;
+      expect(balance).toBe(10_000_000_000n - charge);
+      expect(deployment.requests).toHaveLength(count + 1);
+    });
+  });
 }
