@@ -70,7 +70,7 @@ function openCheckpointReader(database: DatabaseSync): CheckpointReader {
     `select coalesce(sum(charged_nanos), 0) as charged from reservation
      where account_id = ? and resolved_sequence <= ?`,
   );
-  const running = readByPosition<readonly [...ReservationRow, requestId: string]>(
+  const running = readByPosition(
     database,
     `select ${reservationColumns}, request_id from reservation
      where account_id = ?1 and reserved_sequence <= ?2 and (resolved_sequence is null or resolved_sequence > ?2)`,
@@ -83,7 +83,7 @@ function openCheckpointReader(database: DatabaseSync): CheckpointReader {
     return {
       ...checkpoint,
       chargedNanos: sum === null ? 0n : bigOf(sum, "charged"),
-      running: [...running(accountId, checkpoint.sequence)].map((one) => ({
+      running: (running(accountId, checkpoint.sequence) as readonly RunningRow[]).map((one) => ({
         requestId: one[14],
         reservation: reservationOf(accountId, one),
       })),
@@ -135,6 +135,8 @@ type ReservationRow = readonly [
   head: string | null,
 ];
 
+type RunningRow = readonly [...ReservationRow, requestId: string];
+
 type EntryRow = readonly [
   ...reservation: ReservationRow,
   accountId: string,
@@ -158,36 +160,50 @@ function exact(column: string): string {
 }
 
 // A ledger has many entries, and most of the time goes into values that cross from SQLite: numbers and text are a third
-// of the cost of bigints and bytes, positions cheaper than names, and a request's row is read once, where it begins.
+// of the cost of bigints and bytes, positions are cheaper than names and pages than single rows, and a request's row is
+// read once, where it begins.
+const pageEntries = 500;
+
 function* readEntries(database: DatabaseSync): Generator<ReadEntry, undefined> {
-  const read = readByPosition<EntryRow>(
+  const read = readByPosition(
     database,
     `select ${reservationColumns}, entry.account_id, entry.sequence, at_ms, kind, ${exact("balance_delta_nanos")},
        ${exact("held_delta_nanos")}, actor, entry.request_id, note, lower(hex(hash))
      from entry left join reservation on kind = 'reserve' and reservation.request_id = entry.request_id
-     order by entry.account_id, entry.sequence`,
+     where (entry.account_id, entry.sequence) > (?, ?) order by entry.account_id, entry.sequence
+     limit ${String(pageEntries)}`,
   );
-  for (const row of read())
-    yield {
-      entry: {
-        accountId: row[14],
-        sequence: row[15],
-        atMs: row[16],
-        kind: row[17],
-        balanceDeltaNanos: BigInt(row[18]),
-        heldDeltaNanos: BigInt(row[19]),
-        actor: row[20],
-        requestId: row[21],
-        note: row[22],
-      },
-      hash: row[23],
-      reservation: row[0] === null ? null : reservationOf(row[0], row),
-    };
+  let from: readonly [accountId: string, sequence: number] = ["", 0];
+  for (;;) {
+    const page = read(...from) as readonly EntryRow[];
+    for (const row of page) yield entryOf(row);
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageEntries) return;
+    from = [last[14], last[15]];
+  }
+}
+
+function entryOf(row: EntryRow): ReadEntry {
+  return {
+    entry: {
+      accountId: row[14],
+      sequence: row[15],
+      atMs: row[16],
+      kind: row[17],
+      balanceDeltaNanos: BigInt(row[18]),
+      heldDeltaNanos: BigInt(row[19]),
+      actor: row[20],
+      requestId: row[21],
+      note: row[22],
+    },
+    hash: row[23],
+    reservation: row[0] === null ? null : reservationOf(row[0], row),
+  };
 }
 
 function reservationOf(
   accountId: string,
-  row: ReservationRow | EntryRow | readonly [...ReservationRow, requestId: string],
+  row: ReservationRow | EntryRow | RunningRow,
 ): ReservationToVerify {
   return {
     accountId,
@@ -205,15 +221,15 @@ function reservationOf(
   };
 }
 
-function readByPosition<Values extends readonly unknown[]>(
+/** Each row is what the list of columns says; the types of the driver know only rows by name. */
+function readByPosition(
   database: DatabaseSync,
   sql: string,
-): (...values: readonly SQLInputValue[]) => Iterable<Values> {
+): (...values: readonly SQLInputValue[]) => unknown {
   const statement = database.prepare(sql);
   statement.setReturnArrays(true);
   statement.setReadBigInts(false);
-  // Each row is what the list of columns says; the types of the driver know only rows by name.
-  return (...values) => statement.iterate(...values) as unknown as Iterable<Values>;
+  return (...values) => statement.all(...values);
 }
 
 /** Receipts whose entries are not there; those that a checkpoint stands for are checked by their sums. */
