@@ -1,5 +1,7 @@
+import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseCredit, type Prices } from "../admission/price.ts";
+import { cacheFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName, variables } from "./environment.ts";
 import { nearestName } from "./nearest-name.ts";
 import { SettingReader, type SettingProblem } from "./setting-reader.ts";
@@ -30,15 +32,19 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly dataDir: string;
+  /** Folder of downloaded weights. Absolute. */
+  readonly cacheDir: string;
   readonly database: DatabaseConfig;
   readonly sqliteSynchronous: "full" | "normal";
   /** null: the embedded engine. */
   readonly deployment: DeploymentConfig | null;
   /** Weights of the embedded engine; null: the catalog's default. */
   readonly model: string | null;
+  /** Names of licenses that the operator accepts, in small letters. */
+  readonly acceptedLicenses: readonly string[];
   /** Context length in tokens as the operator gave it, for either kind of deployment. */
   readonly contextTokens: number | null;
-  /** The variables that pip reads, and no others: by them the package index of the weights is found. */
+  /** The variables by which weights are found, pip's among them, and no others. */
   readonly environment: Environment;
   readonly prices: Prices;
   readonly startingCreditNanos: bigint;
@@ -72,12 +78,14 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     host: readHost(read),
     port: read.integer("TRIBUTARY_PORT") ?? 0,
     dataDir,
+    cacheDir: readCacheDir(read, environment, folder),
     database: readDatabase(read, dataDir, folder),
     sqliteSynchronous: read.choice("TRIBUTARY_SQLITE_SYNCHRONOUS", ["full", "normal"]),
     deployment: readDeployment(read, contextTokens),
     model: read.text("TRIBUTARY_MODEL"),
+    acceptedLicenses: readLicenses(read),
     contextTokens,
-    environment: pickPipVariables(environment),
+    environment: pickWeightsVariables(environment),
     prices: {
       inputNanosPerMillion: readCredits(read, "TRIBUTARY_INPUT_PRICE"),
       outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),
@@ -100,6 +108,12 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
 }
 
 const logLevels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
+function readCacheDir(read: SettingReader, environment: Environment, folder: string): string {
+  const given = read.text("TRIBUTARY_CACHE_DIR");
+  if (given !== null) return resolve(folder, given);
+  return cacheFolder({ environment, platform: process.platform, home: homedir() });
+}
 
 function readHost(read: SettingReader): string {
   const host = read.text("TRIBUTARY_HOST") ?? "";
@@ -216,6 +230,17 @@ function readAliases(read: SettingReader): readonly [string, string] {
   return ["", ""];
 }
 
+/** Licenses of the catalog with terms that somebody must accept. */
+export const licenseNames: readonly string[] = ["gemma"];
+
+function readLicenses(read: SettingReader): readonly string[] {
+  const names = read.list("TRIBUTARY_ACCEPT_LICENSE").map((name) => name.toLowerCase());
+  const unknown = names.find((name) => !licenseNames.includes(name));
+  if (unknown !== undefined)
+    read.problem("TRIBUTARY_ACCEPT_LICENSE", `there is no license ${JSON.stringify(unknown)}`);
+  return names;
+}
+
 function readOrigins(read: SettingReader): readonly string[] {
   const origins = read.list("TRIBUTARY_CORS_ORIGINS");
   const wrong = origins.find(
@@ -230,8 +255,9 @@ function readOrigins(read: SettingReader): readonly string[] {
 }
 
 /** Not the whole environment: nothing that is not needed travels with the settings. */
-function pickPipVariables(environment: Environment): Environment {
-  const pattern = /^(?:PIP_.*|XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV|APPDATA|ProgramData)$/;
+function pickWeightsVariables(environment: Environment): Environment {
+  const pattern =
+    /^(?:PIP_.*|XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV|APPDATA|ProgramData|HF_(?:TOKEN|ENDPOINT))$/;
   return Object.fromEntries(Object.entries(environment).filter(([name]) => pattern.test(name)));
 }
 
@@ -252,7 +278,7 @@ function unknownVariables(environment: Environment): readonly string[] {
 function settingsWithoutEffect(environment: Environment): readonly string[] {
   const isSet = (name: VariableName): boolean => (environment[name] ?? "").trim() !== "";
   const names: readonly VariableName[] = isSet("TRIBUTARY_DEPLOYMENT_URL")
-    ? ["TRIBUTARY_MODEL"]
+    ? ["TRIBUTARY_MODEL", "TRIBUTARY_ACCEPT_LICENSE"]
     : ["TRIBUTARY_DEPLOYMENT_API_KEY", "TRIBUTARY_DEPLOYMENT_MODEL"];
   const reason = isSet("TRIBUTARY_DEPLOYMENT_URL")
     ? "while TRIBUTARY_DEPLOYMENT_URL is set"

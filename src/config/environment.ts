@@ -40,7 +40,15 @@ export const variables = {
   TRIBUTARY_DATA_DIR: {
     kind: text("a path of a folder"),
     default: "./data",
-    meaning: "folder of the ledger file and of downloaded weights; made when missing",
+    meaning:
+      "folder of the ledger file; weights in its `models` folder are used too; made when missing",
+  },
+  TRIBUTARY_CACHE_DIR: {
+    kind: text("a path of a folder"),
+    default: null,
+    otherwise: "`tributary` in the user's cache folder",
+    meaning:
+      "folder of downloaded weights, shared by every service of this user; made when missing",
   },
   TRIBUTARY_DATABASE_URL: {
     kind: text("`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"),
@@ -105,10 +113,18 @@ export const variables = {
     meaning: "how long the deployment may be silent between two events",
   },
   TRIBUTARY_MODEL: {
-    kind: text("a name of `tributary model list`, or a path of a `.gguf` file"),
+    kind: text(
+      "a name of `tributary model list`, a path of a `.gguf` file, `hf:OWNER/REPOSITORY/FILE`, or an `https://` address",
+    ),
     default: null,
     otherwise: "the catalog's default",
     meaning: "weights of the embedded engine",
+  },
+  TRIBUTARY_ACCEPT_LICENSE: {
+    kind: text("names of licenses with commas between them: `gemma`"),
+    default: null,
+    otherwise: "none is accepted",
+    meaning: "licenses whose terms you read and accept; some weights are downloaded only then",
   },
   TRIBUTARY_INPUT_PRICE: {
     kind: credits(1_000_000),

@@ -25,10 +25,12 @@ describe("settings", () => {
         host: "127.0.0.1",
         port: 8080,
         dataDir: "/srv/tributary/data",
+        cacheDir: expect.stringContaining("tributary") as string,
         database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },
         sqliteSynchronous: "full",
         deployment: null,
         model: null,
+        acceptedLicenses: [],
         contextTokens: null,
         environment: {},
         prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n },
@@ -71,12 +73,14 @@ describe("settings", () => {
       TRIBUTARY_LOG_LEVEL: "debug",
       TRIBUTARY_LOG_FORMAT: "json",
       PIP_INDEX_URL: "http://index.internal/simple",
+      TRIBUTARY_CACHE_DIR: "cache",
       HOME: "elsewhere",
     });
     expect(config).toMatchObject({
       host: "0.0.0.0",
       port: 0,
       dataDir: "/var/lib/tributary",
+      cacheDir: "/srv/tributary/cache",
       database: { kind: "sqlite", path: "/srv/tributary/books/ledger.db" },
       sqliteSynchronous: "normal",
       deployment: {

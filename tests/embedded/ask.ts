@@ -2,6 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import type { Conversation, GenerationOptions, Turn } from "../../src/conversation/conversation.ts";
 import type { Usage } from "../../src/conversation/generation-event.ts";
 import {
@@ -60,6 +61,8 @@ export async function untilReady(deployment: EmbeddedDeployment): Promise<void> 
   while (!deployment.describe().ready) {
     signal.throwIfAborted();
     await deployment.whenReady(signal).catch(() => undefined);
+    // While weights come in it refuses at once, and nothing else would get its turn.
+    await wait(10, undefined, { signal });
   }
 }
 

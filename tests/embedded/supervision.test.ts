@@ -224,7 +224,13 @@ describe("before the model is there", () => {
 
   it.each([
     ["no-such-model", /no such name.*smollm2-135m-instruct/],
-    ["hf:owner/repo/file.gguf", /not fetched yet/],
+    ["hf:owner/file.gguf", /hf:OWNER\/REPOSITORY\/FILE\.gguf/],
+    ["https://models.example/page", /must end with \.gguf/],
+    ["https://models.example/m.gguf#sha256=12", /64 hexadecimal/],
+    [
+      "gemma-3-270m",
+      /Gemma Terms of Use, https:.*TRIBUTARY_ACCEPT_LICENSE=gemma.*--accept-license/,
+    ],
     [".", /folder/],
     [fileURLToPath(import.meta.url), /not in the GGUF format/],
   ])("the setting TRIBUTARY_MODEL=%s is refused in words", (model, words) => {

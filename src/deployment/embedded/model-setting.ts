@@ -2,10 +2,22 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { catalog, findCatalogEntry, generalSampling, type CatalogEntry } from "./catalog.ts";
 import type { SamplingDefaults } from "./engine-messages.ts";
+import { parseModelAddress, type ModelAddress } from "./model-address.ts";
 
 /** Which model is meant. */
 export type ModelChoice =
-  | { readonly type: "catalog"; readonly name: string; readonly entry: CatalogEntry }
+  | {
+      readonly type: "catalog";
+      readonly name: string;
+      readonly entry: CatalogEntry;
+      readonly sampling: SamplingDefaults;
+    }
+  | {
+      readonly type: "address";
+      readonly name: string;
+      readonly address: ModelAddress;
+      readonly sampling: SamplingDefaults;
+    }
   | {
       readonly type: "file";
       readonly name: string;
@@ -21,20 +33,31 @@ export class ModelSettingError extends Error {
 
 /** The model that TRIBUTARY_MODEL names; null takes the catalog's default. Throws a ModelSettingError. */
 export function parseModelSetting(setting: string | null): ModelChoice {
+  const choice = chooseModel(setting);
+  if (typeof choice !== "string") return choice;
+  // An address may hold a password.
+  const shown = (setting ?? "").replace(/^(https?:\/\/)[^/]*@/i, "$1(not shown)@");
+  throw new ModelSettingError(`TRIBUTARY_MODEL=${shown}: ${choice}.`);
+}
+
+/** The model of that name, address or path; null: the catalog's default. A text says what is wrong. */
+export function chooseModel(setting: string | null): ModelChoice | string {
   const value = setting?.trim() ?? "";
   const entry = value === "" ? catalog[0] : findCatalogEntry(value);
-  if (entry !== null) return { type: "catalog", name: entry.name, entry };
-  if (/^(?:hf|https?):/i.test(value)) {
-    throw new ModelSettingError(
-      `TRIBUTARY_MODEL=${value}: addresses are not fetched yet. Download the .gguf file and give its path.`,
-    );
+  if (entry !== null) return { type: "catalog", name: entry.name, entry, sampling: entry.sampling };
+  const parsed = parseModelAddress(value);
+  if (parsed !== null) {
+    if (!parsed.ok) return parsed.problem;
+    const { address } = parsed;
+    return { type: "address", name: address.name, address, sampling: generalSampling };
   }
   const path = resolve(value);
   const problem = problemOfFile(path);
   if (problem !== null) {
     const names = catalog.map((known) => known.name).join(", ");
-    throw new ModelSettingError(
-      `TRIBUTARY_MODEL=${value}: ${problem}. Give the path of a .gguf file or a name of the catalog: ${names}.`,
+    return (
+      `${problem}. Give the path of a .gguf file, an address (hf:OWNER/REPOSITORY/FILE.gguf or https://...), ` +
+      `or a name of the catalog: ${names}`
     );
   }
   const file = basename(path);
