@@ -1,23 +1,27 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import type { Deployment, GenerationSink, Prompt } from "../deployment.ts";
-import { generalSampling } from "./catalog.ts";
 import type { EngineCounts, EngineReport, LoadOrder } from "./engine-messages.ts";
 import { openEngineSupervisor, type EngineSupervisor } from "./engine-supervisor.ts";
 import { openGenerationTable } from "./generation-table.ts";
 import { parseModelSetting, type ModelChoice } from "./model-setting.ts";
-import { thisMachine, type Environment } from "./pip-configuration.ts";
+import { ensureAccepted } from "./models.ts";
+import { openWeights, type WeightsSource } from "./open-model.ts";
+import type { Environment } from "./pip-configuration.ts";
 import { embeddedRecipe, prepareEmbeddedPrompt } from "./prompt.ts";
 import { openReadiness, type Readiness } from "./readiness.ts";
-import { ensureWeights, type WeightsProgress } from "./weights.ts";
+import type { WeightsProgress } from "./weights.ts";
 
 /** What the embedded engine is told by the operator. Counts that are absent or null are chosen by the machine. */
 export interface EmbeddedSettings {
-  /** Weights are kept in its folder `models`. */
+  /** Weights in its folder `models` are used. */
   readonly dataDir: string;
-  /** A catalog name or a path of a `.gguf`; null: the catalog's default. */
+  /** Weights are fetched into its folder `models`; absent: into the one above. */
+  readonly cacheDir?: string;
+  /** A catalog name, an address or a path of a `.gguf`; null: the catalog's default. */
   readonly model: string | null;
+  /** Names of the licenses that the operator accepts. */
+  readonly acceptedLicenses?: readonly string[];
   readonly contextTokens?: number | null;
   readonly slots?: number | null;
   readonly threads?: number | null;
@@ -47,7 +51,6 @@ export interface EmbeddedDeployment extends Deployment {
 }
 
 const hangMsDefault = 120_000;
-const retryFetchMs = [5_000, 15_000, 60_000];
 
 /** Returns at once; weights are fetched and loaded behind it. Throws a ModelSettingError for an impossible model. */
 export function openEmbeddedDeployment(
@@ -55,6 +58,8 @@ export function openEmbeddedDeployment(
   parts: EmbeddedParts,
 ): EmbeddedDeployment {
   const model = parseModelSetting(settings.model);
+  const folders = { dataDir: settings.dataDir, cacheDir: settings.cacheDir ?? settings.dataDir };
+  ensureAccepted(model, settings.acceptedLicenses ?? [], folders);
   const readiness = openReadiness(parts.now);
   const stopped = new AbortController();
   let supervisor: EngineSupervisor | null = null;
@@ -72,13 +77,17 @@ export function openEmbeddedDeployment(
     else if (message.type === "warning")
       parts.onLifecycle("model warning", { text: message.message });
   };
-  const supervise = (path: string): void => {
-    const listener = buildListener({ parts, readiness, model, report, table });
+  const weights = openWeights({
+    ...parts,
+    model,
+    fetch: { folders, environment: settings.environment ?? {}, signal: stopped.signal },
+    readiness,
+  });
+  void weights.path.then((path) => {
+    if (path === null || stopped.signal.aborted) return;
+    const listener = buildListener({ parts, readiness, model, report, table, weights });
     supervisor = openEngineSupervisor(buildLoadOrder(settings, model, path), listener);
-  };
-  void openModel({ settings, parts, model, readiness, signal: stopped.signal }).then((path) =>
-    path === null || stopped.signal.aborted ? undefined : supervise(path),
-  );
+  });
 
   async function counts(signal: AbortSignal): Promise<EngineCounts> {
     if (supervisor?.send({ type: "count" }) !== true) throw readiness.failure();
@@ -115,8 +124,13 @@ export function openEmbeddedDeployment(
   };
 }
 
+/** The engine takes no more than this unless it is told to. */
+const contextTokensUsual = 8_192;
+
 function contextTokensBefore(settings: EmbeddedSettings, model: ModelChoice): number | null {
-  return settings.contextTokens ?? (model.type === "catalog" ? model.entry.contextTokens : null);
+  const { contextTokens = null } = settings;
+  if (contextTokens !== null || model.type !== "catalog") return contextTokens;
+  return Math.min(model.entry.contextTokens, contextTokensUsual);
 }
 
 function buildLoadOrder(
@@ -130,57 +144,9 @@ function buildLoadOrder(
     contextTokens: settings.contextTokens ?? null,
     slots: settings.slots ?? null,
     threads: settings.threads ?? null,
-    sampling: model.type === "file" ? model.sampling : (model.entry.sampling ?? generalSampling),
+    sampling: model.sampling,
     gpu: settings.gpu ?? true,
   };
-}
-
-interface OpenModelOrder {
-  readonly settings: EmbeddedSettings;
-  readonly parts: EmbeddedParts;
-  readonly model: ModelChoice;
-  readonly readiness: Readiness;
-  readonly signal: AbortSignal;
-}
-
-/** Path of the weights, fetched where they are not here; null once the deployment is closed. */
-async function openModel(order: OpenModelOrder): Promise<string | null> {
-  const { settings, parts, model, readiness, signal } = order;
-  if (model.type === "file") return model.path;
-  const { entry } = model;
-  for (let attempt = 0; !signal.aborted; attempt += 1) {
-    let began = false;
-    const onProgress = (progress: WeightsProgress): void => {
-      if (!began)
-        parts.onLifecycle("weights downloading", {
-          model: entry.name,
-          bytes: progress.totalBytes,
-          license: entry.license,
-        });
-      began = true;
-      readiness.set({ type: "fetching", ...progress });
-      parts.onProgress(progress);
-    };
-    try {
-      const machine = thisMachine(settings.environment ?? {});
-      const path = await ensureWeights(entry, settings.dataDir, { machine, onProgress, signal });
-      if (began) parts.onLifecycle("weights fetched", { model: entry.name, path });
-      readiness.set({ type: "loading" });
-      return path;
-    } catch (error) {
-      if (signal.aborted) return null;
-      const retryMs = retryFetchMs[Math.min(attempt, retryFetchMs.length - 1)] ?? 0;
-      const reason = error instanceof Error ? error.message : String(error);
-      readiness.set({ type: "failed" });
-      parts.onLifecycle("weights missing", {
-        model: entry.name,
-        reason,
-        retrySeconds: retryMs / 1_000,
-      });
-      await wait(retryMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
-  return null;
 }
 
 interface ListenerOrder {
@@ -189,9 +155,11 @@ interface ListenerOrder {
   readonly model: ModelChoice;
   readonly report: (report: EngineReport) => void;
   readonly table: { failAll(failure: Failure): void };
+  readonly weights: WeightsSource;
 }
 
-function buildListener({ parts, readiness, model, report, table }: ListenerOrder) {
+function buildListener(order: ListenerOrder) {
+  const { parts, readiness, model, report, table } = order;
   return {
     now: parts.now,
     report,
@@ -206,6 +174,7 @@ function buildListener({ parts, readiness, model, report, table }: ListenerOrder
         reason,
         retrySeconds: restartMs / 1_000,
       });
+      order.weights.distrust();
     },
     exited: (
       exit: {
