@@ -76,6 +76,8 @@ export interface ScriptedDeployment extends AsyncDisposable {
   answerAlways(...steps: readonly Step[]): void;
   /** What requests get whose body contains the text, before all others; for many at once. */
   answerFor(text: string, ...steps: readonly Step[]): void;
+  /** What every request gets from now on, chosen by what it holds; before all others. */
+  answerBy(choose: (request: RecordedRequest) => readonly Step[]): void;
   /** Answers a path other than that of generations; `/v1/models` is there from the start. */
   route(method: "GET" | "POST", path: string, answer: RouteAnswer): void;
   /** Resolves with the request number `index` (from 0) as soon as it has arrived. */
@@ -103,6 +105,7 @@ export async function startScriptedDeployment(
   const routes = new Map<string, { answer: RouteAnswer; asked: number }>();
   const sockets = new Map<Socket, number>();
   let always: readonly Step[] = textAnswer("Hello from the deployment.");
+  let chosen: ((request: RecordedRequest) => readonly Step[]) | null = null;
   let connectionsAccepted = 0;
 
   const server = createServer((request, response) => {
@@ -128,7 +131,7 @@ export async function startScriptedDeployment(
       return;
     }
     // Which answer it is shows in the body, where answers are told apart by it.
-    const early = marked.size === 0 ? (queued.shift() ?? always) : null;
+    const early = marked.size === 0 && chosen === null ? (queued.shift() ?? always) : null;
     if (early?.[0]?.type === "reset-before-body") {
       request.socket.resetAndDestroy();
       return;
@@ -137,7 +140,11 @@ export async function startScriptedDeployment(
     const recorded = new LiveRequest(request, body, count);
     requests.push(recorded);
     waiting.get(requests.length - 1)?.resolve(recorded);
-    await play(early ?? markedFor(body) ?? queued.shift() ?? always, recorded, response);
+    await play(
+      early ?? chosen?.(recorded) ?? markedFor(body) ?? queued.shift() ?? always,
+      recorded,
+      response,
+    );
   }
 
   function markedFor(body: string): readonly Step[] | undefined {
@@ -181,6 +188,7 @@ export async function startScriptedDeployment(
     },
     answerNext: (...steps) => void queued.push(steps),
     answerFor: (text, ...steps) => void marked.set(text, steps),
+    answerBy: (choose) => void (chosen = choose),
     answerAlways: (...steps) => void (always = steps),
     route: (method, path, answer) => void routes.set(`${method} ${path}`, { answer, asked: 0 }),
     async request(index) {

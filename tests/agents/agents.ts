@@ -1,0 +1,85 @@
+import { agentRecipes } from "../../src/cli/client-recipes.ts";
+
+/** What the agents' deployment says of its context, and with it the first start. */
+export const contextTokens = 131_072;
+
+/** One coding agent as a program: the package it comes in, its version, and how it is asked one thing. */
+export interface Agent {
+  readonly name: string;
+  readonly packageName: string;
+  /** A new version of an agent is tried by changing it here. */
+  readonly version: string;
+  /** The title of its lines in client-recipes.ts. */
+  readonly recipe: string;
+  /** What follows the recipe's line in the shell: ask once, let all tools run. */
+  readonly askOnce: string;
+  /** Names of the wire format's routes it may call. */
+  readonly route: string;
+  /** Whether it asks for a title of the session beside the work. */
+  readonly asksForTitle: boolean;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const claudeCode: Agent = {
+  name: "Claude Code",
+  packageName: "@anthropic-ai/claude-code",
+  version: "2.1.329",
+  recipe: "Claude Code",
+  askOnce: "--allowedTools Read,Bash,Edit -p",
+  route: "/v1/messages",
+  asksForTitle: false,
+  environment: {
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    DISABLE_AUTOUPDATER: "1",
+    DISABLE_TELEMETRY: "1",
+    DISABLE_ERROR_REPORTING: "1",
+  },
+};
+
+const codex: Agent = {
+  name: "Codex",
+  packageName: "@openai/codex",
+  version: "0.169.0",
+  recipe: "Codex",
+  askOnce: "exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox",
+  route: "/v1/responses",
+  asksForTitle: false,
+  environment: {},
+};
+
+const opencode: Agent = {
+  name: "opencode",
+  packageName: "opencode-ai",
+  version: "1.18.33",
+  recipe: "opencode",
+  askOnce: "run",
+  route: "/v1/chat/completions",
+  asksForTitle: true,
+  environment: {
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+  },
+};
+
+/** The agents that are run, in the order of the table. */
+export const agents: readonly Agent[] = [claudeCode, codex, opencode];
+
+/** Codex as it is with a model it knows: custom tools with a grammar, and tools that come as an item of the input. */
+export const codexWithKnownModel: Agent = {
+  ...codex,
+  name: "Codex, model gpt-6.1-sol",
+  askOnce: `-c model=gpt-6.1-sol ${codex.askOnce}`,
+};
+
+/** The line for the shell: the one that a first start prints, and after it what makes the agent answer once. */
+export function shellLine(
+  agent: Agent,
+  access: { readonly url: string; readonly key: string },
+  prompt: string,
+): string {
+  const recipe = agentRecipes(access, contextTokens).find(({ title }) => title === agent.recipe);
+  if (recipe === undefined) throw new Error(`client-recipes.ts has no lines for ${agent.recipe}`);
+  if (prompt.includes("'")) throw new Error("a prompt has no quotation marks");
+  return `${recipe.text} ${agent.askOnce} '${prompt}'`;
+}

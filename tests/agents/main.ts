@@ -1,0 +1,96 @@
+import { spawnSync } from "node:child_process";
+import { agents, codexWithKnownModel } from "./agents.ts";
+import { capabilities, type Capability } from "./capabilities.ts";
+import { installAgents } from "./install.ts";
+import type { Outcome } from "./trial.ts";
+
+// node tests/agents/main.ts [--all] [--only TEXT]: runs the coding agents against the service and prints a table.
+const flags = process.argv.slice(2);
+const all = flags.includes("--all");
+const only = flags.includes("--only") ? (flags[flags.indexOf("--only") + 1] ?? "") : "";
+const inside = "--inside";
+
+if (flags.includes(inside)) await runAll(flags[flags.indexOf(inside) + 1] ?? "");
+else enterClosedNetwork(installAgents());
+
+/** Goes on in a network namespace that has nothing but loopback, where this machine lets us make one. */
+function enterClosedNetwork(programs: string): void {
+  const self = [process.execPath, import.meta.filename, ...flags, inside, programs];
+  const ways = [
+    ["unshare", "--net"],
+    ["unshare", "--net", "--map-root-user"],
+  ];
+  const up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
+  const way = ways.find(([command = "", ...rest]) => {
+    const probe = spawnSync(command, [...rest, ...up, "true"], { stdio: "ignore" });
+    return probe.status === 0;
+  });
+  console.log(
+    way === undefined
+      ? "No network namespace can be made here: agents run with a proxy that leads nowhere."
+      : "In a network namespace with loopback alone.",
+  );
+  const [command = "", ...rest] = way === undefined ? self : [...way, ...up, ...self];
+  const { status } = spawnSync(command, rest, { stdio: "inherit" });
+  process.exitCode = status ?? 1;
+}
+
+async function runAll(programs: string): Promise<void> {
+  const chosen = capabilities.filter(({ short }) => all || short);
+  const rows = agents.map((agent) => ({ agent, chosen }));
+  if (all) rows.push({ agent: codexWithKnownModel, chosen: chosen.slice(0, 1) });
+  let passed = 0;
+  let failed = 0;
+  const table: string[][] = [["client", "version", ...chosen.map(({ name }) => name)]];
+  for (const { agent, chosen: tried } of rows) {
+    const cells: string[] = [];
+    for (const capability of tried) {
+      if (!`${agent.name} ${capability.name}`.includes(only)) {
+        cells.push("-");
+        continue;
+      }
+      const outcome = await attempt(capability, () => capability.run(agent, programs));
+      const well = outcome.problems.length === 0;
+      if (well) passed += 1;
+      else failed += 1;
+      cells.push(`${well ? "ok" : "FAILED"} ${(outcome.tookMs / 1_000).toFixed(1)} s`);
+      report(`${agent.name}: ${capability.name}`, outcome);
+    }
+    while (cells.length < chosen.length) cells.push("");
+    table.push([agent.name, agent.version, ...cells]);
+  }
+  console.log(`\n${inColumns(table)}\n`);
+  console.log(`${String(passed)} passed, ${String(failed)} failed`);
+  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+}
+
+async function attempt(capability: Capability, run: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await run();
+  } catch (error) {
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { problems: [`${capability.name}: ${problem}`], tookMs: 0, statuses: [], output: "" };
+  }
+}
+
+function report(title: string, { output, problems, statuses, tookMs }: Outcome): void {
+  const took = (tookMs / 1_000).toFixed(1);
+  console.log(
+    `${problems.length === 0 ? "ok" : "FAILED"}  ${title}, ${took} s: ${statuses.join(", ")}`,
+  );
+  for (const problem of problems) console.log(`    ${problem}`);
+  if (problems.length > 0) console.log(output.slice(-4_000).replaceAll(/^/gmu, "    | "));
+}
+
+function inColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.join("\n");
+}
