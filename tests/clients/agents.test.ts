@@ -96,18 +96,17 @@ describe("Claude Code", () => {
   function blocksOf(events: readonly JsonRecord[]): readonly JsonRecord[] {
     const blocks: JsonRecord[] = [];
     let json = "";
-    for (const event of events) {
-      const block = blocks.at(-1) ?? {};
-      const piece = isRecord(event["delta"]) ? event["delta"] : {};
-      if (event["type"] === "content_block_start" && isRecord(event["content_block"])) {
-        blocks.push({ ...event["content_block"] });
+    for (const { type, content_block: begun, delta: change } of events) {
+      if (type === "content_block_start" && isRecord(begun)) {
+        blocks.push({ ...begun });
         json = "";
       }
-      if (event["type"] === "content_block_delta")
-        for (const field of ["text", "thinking", "signature"])
-          if (typeof piece[field] === "string") block[field] = textOf(block[field]) + piece[field];
-      if (piece["type"] === "input_json_delta") json += String(piece["partial_json"]);
-      if (event["type"] === "content_block_stop" && block["type"] === "tool_use")
+      const block = blocks.at(-1) ?? {};
+      const piece = isRecord(change) ? change : {};
+      json += textOf(piece["partial_json"]);
+      for (const field of ["text", "thinking", "signature"])
+        if (field in piece) block[field] = textOf(block[field]) + textOf(piece[field]);
+      if (type === "content_block_stop" && block["type"] === "tool_use")
         block["input"] = JSON.parse(json === "" ? "{}" : json);
     }
     return blocks;
