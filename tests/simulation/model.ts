@@ -21,10 +21,16 @@ export interface ModelReservation {
   charged: bigint;
   leaseUntil: number;
 }
+interface Ticket {
+  readonly id: string;
+  readonly at: number;
+}
 interface ModelKey {
   readonly account: string;
   revoked: boolean;
-  tickets: { readonly id: string; readonly at: number }[];
+  tickets: Ticket[];
+  /** Every ticket that was not given back, also those that the store has forgotten. */
+  taken: Ticket[];
 }
 
 /**
@@ -37,6 +43,8 @@ export class Model {
   readonly reservations = new Map<string, ModelReservation>();
   /** What the last `expire` gave back. */
   expiredLast: readonly string[] = [];
+  /** The clock has jumped: then a minute is not a minute any more. */
+  clockJumped = false;
   private readonly rules: Rules;
 
   constructor(rules: Rules) {
@@ -61,7 +69,7 @@ export class Model {
       }
       case "createKey": {
         const { id, accountId } = argument as { id: string; accountId: string };
-        this.keys.set(id, { account: accountId, revoked: false, tickets: [] });
+        this.keys.set(id, { account: accountId, revoked: false, tickets: [], taken: [] });
         return "done";
       }
       case "creditAccount": {
@@ -104,7 +112,9 @@ export class Model {
     const account = this.account(caller.accountId);
     if (this.open(caller.accountId).length >= this.rules.concurrency) {
       const key = this.key(caller.keyId);
-      key.tickets = key.tickets.filter(({ id }) => !(caller.ticket ?? "").endsWith(`.${id}`));
+      const stays = ({ id }: Ticket): boolean => !(caller.ticket ?? "").endsWith(`.${id}`);
+      key.tickets = key.tickets.filter(stays);
+      key.taken = key.taken.filter(stays);
       return "too_many_concurrent";
     }
     const allowance = this.allowance(order, account.balance - account.held);
@@ -147,7 +157,22 @@ export class Model {
     if (ticketId === null) return ["authorized", this.rules.perMinute - key.tickets.length];
     if (key.tickets.length >= this.rules.perMinute) return "rate_limited";
     key.tickets.push({ id: ticketId, at: nowMs });
+    key.taken.push({ id: ticketId, at: nowMs });
+    this.ensureRate(keyId, key);
     return ["authorized", this.rules.perMinute - key.tickets.length];
+  }
+
+  /** In any 60 s, wherever they begin: forgetting tickets must not make room. */
+  private ensureRate(keyId: string, key: ModelKey): void {
+    if (this.clockJumped) return;
+    const taken = key.taken.map(({ at }) => at).toSorted((one, other) => one - other);
+    const { perMinute } = this.rules;
+    for (const [index, at] of taken.entries())
+      ensure(
+        (taken[index + perMinute] ?? Infinity) >= at + 60_000,
+        "never more requests in 60 s than the rate",
+        () => `${keyId}: more than ${String(perMinute)} from ${String(at)} on`,
+      );
   }
 
   /** Tickets leave after a minute; those far ahead are from before the clock was set back. */

@@ -319,6 +319,7 @@ class Run {
       case "clock-jump":
         world.jumpedMs += what.byMs;
         this.clockJumped = true;
+        this.books.model.clockJumped = true;
         return;
       case "store-away":
         this.away.push({ ...what, untilMs: world.nowMs + what.forMs });

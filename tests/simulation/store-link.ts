@@ -4,6 +4,7 @@ import type {
   StoreAnswer,
   StoreCall,
 } from "../../src/ledger/operations.ts";
+import { arrivedCall } from "../../src/ledger/sqlite/messages.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import type { CallFault } from "./plan.ts";
@@ -25,6 +26,7 @@ export interface LinkParts {
 interface Waiting {
   readonly call: StoreCall;
   readonly label: string;
+  readonly sentAtMs: number;
   answer(answer: StoreAnswer): void;
 }
 
@@ -47,7 +49,9 @@ export function openStoreLink(parts: LinkParts): StoreClient {
     if (world.draws.chance(`${first.label} group`, 0.5)) group.push(...waiting);
     for (const one of group) waiting.delete(one);
     world.note(() => `store       ${group.map(({ label }) => `does ${label}`).join(", ")}`);
-    const answers = await parts.execute(group.map(({ call }) => call));
+    const answers = await parts.execute(
+      group.map(({ call, sentAtMs }) => arrivedCall(call, world.nowMs - sentAtMs)),
+    );
     for (const [index, one] of group.entries()) {
       const answer = answers[index];
       if (answer !== undefined) one.answer(answer);
@@ -89,9 +93,18 @@ export function openStoreLink(parts: LinkParts): StoreClient {
           });
       };
       if (fault === "request-lost") lose();
-      else send({ call: sent, label, answer }, latencyMs(label) + slowness(fault, label));
+      else
+        send(
+          { call: sent, label, sentAtMs: world.nowMs, answer },
+          latencyMs(label) + slowness(fault, label),
+        );
       if (fault === "twice") {
-        const again = { call: sent, label: `${label} again`, answer: () => {} };
+        const again = {
+          call: sent,
+          label: `${label} again`,
+          sentAtMs: world.nowMs,
+          answer: () => {},
+        };
         send(again, world.draws.between(`${label} again`, 0, 3_000));
       }
       parts.onSent(sent);

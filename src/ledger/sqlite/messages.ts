@@ -4,9 +4,12 @@ import { StoreFault, type FaultKind } from "../store-fault.ts";
 import { faultKind } from "./fault.ts";
 import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "../operations.ts";
 
-/** To the ledger's thread: calls of one tick together, or the wish to end. */
+/**
+ * To the ledger's thread: calls of one tick together, or the wish to end. `sentAtNs`: of `process.hrtime`, a clock that
+ * never jumps and that all threads share.
+ */
 export type ToWorker =
-  | { readonly type: "calls"; readonly calls: readonly NumberedCall[] }
+  | { readonly type: "calls"; readonly calls: readonly NumberedCall[]; readonly sentAtNs: bigint }
   | { readonly type: "close" };
 
 /** From the ledger's thread: it is open, it could not be opened, or answers that have been committed. */
@@ -14,6 +17,17 @@ export type FromWorker =
   | { readonly type: "open" }
   | { readonly type: "unusable"; readonly error: AnswerError }
   | { readonly type: "answers"; readonly answers: readonly NumberedAnswer[] };
+
+// Ordinary waits stay below it; longer ones are of a process that was stopped.
+const stoodStillMs = 1_000;
+
+/**
+ * A call that was under way for long, as its process stood still, is made when it arrives: with the old time it would
+ * take the rate tickets of others, taken since, for tickets of a clock that was set back, and forget them.
+ */
+export function arrivedCall<Call extends StoreCall>(call: Call, underWayMs: number): Call {
+  return underWayMs < stoodStillMs ? call : { ...call, nowMs: call.nowMs + Math.round(underWayMs) };
+}
 
 /** A call, and the number that its answer will carry. */
 export interface NumberedCall extends StoreCall {

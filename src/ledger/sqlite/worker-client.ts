@@ -46,7 +46,7 @@ export async function connectStore(
   function flush(): void {
     const calls = unsent;
     unsent = [];
-    const message: ToWorker = { type: "calls", calls };
+    const message: ToWorker = { type: "calls", calls, sentAtNs: process.hrtime.bigint() };
     thread?.worker.postMessage(message, []);
   }
 

@@ -8,6 +8,7 @@ import { limits } from "../../limits.ts";
 import {
   answerErrorToData,
   answerToData,
+  arrivedCall,
   type FromWorker,
   type NumberedCall,
   type ToWorker,
@@ -54,7 +55,8 @@ function drain(port: MessagePort, first: ToWorker, calls: NumberedCall[]): boole
   let message: ToWorker | undefined = first;
   while (message !== undefined) {
     if (message.type === "close") return true;
-    calls.push(...message.calls);
+    const underWayMs = Number(process.hrtime.bigint() - message.sentAtNs) / 1e6;
+    calls.push(...message.calls.map((call) => arrivedCall(call, underWayMs)));
     const next: { message: ToWorker } | undefined = receiveMessageOnPort(port);
     message = next?.message;
   }
