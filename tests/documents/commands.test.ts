@@ -16,7 +16,7 @@ test("README.md lists the commands that --help lists, and no other", async () =>
     [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => nameOf(usage)),
   );
   expect(helped).toContain("verify");
-  expect(listed.toSorted()).toEqual(helped.toSorted());
+  expect(new Set(listed)).toEqual(new Set(helped));
 });
 
 test.each(["usage", "receipt", "verify", "checkpoint", "account create", "key create"])(

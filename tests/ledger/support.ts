@@ -12,6 +12,7 @@ import type {
   StoreCall,
 } from "../../src/ledger/operations.ts";
 import type { SqliteStore, StoreSettings } from "../../src/ledger/sqlite/store.ts";
+import { openVerify } from "../../src/ledger/sqlite/verify.ts";
 
 /** Prices of the contract: 1,000 nanos an input token, 4,000 an output token. */
 export const defaultSettings: Omit<StoreSettings, "path"> = {
@@ -175,7 +176,11 @@ export function auditProblems(path: string): readonly string[] {
       .prepare(sql)
       .all()
       .map((row) => `${problem}: ${String(Object.values(row)[0])}`);
+  const verified = openVerify(database)({ against: [], tellHeads: false }, 0);
   return [
+    ...verified.problems.map(
+      ({ account, code, sequence }) => `verify: ${code} ${account} ${String(sequence)}`,
+    ),
     ...check(
       "the journal does not add up to the account",
       `select account.id from account left join entry on entry.account_id = account.id group by account.id

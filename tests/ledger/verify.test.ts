@@ -326,6 +326,8 @@ describe("entries rolled into a checkpoint", () => {
     using store = openStore({ ...defaultSettings, path: ledger.path });
     for (let n = 0; n < 5_010; n += 1)
       run(store, "creditAccount", { id: "acct_bob", amountNanos: 1n, note: null }, day);
+    // More than a page, which ends in the middle of an account.
+    expect(verify()).toMatchObject({ ok: true, entries: 12 + 5_010 });
     const order = { accountId: "acct_bob", beforeMs: 2 * day };
     expect(run(store, "checkpoint", order, 2 * day)).toEqual({ removed: 5_000, done: false });
     expect(run(store, "checkpoint", order, 2 * day)).toEqual({ removed: 13, done: true });
