@@ -115,17 +115,28 @@ export type Happening =
 /** The plan of a seed. */
 export function planOf(seed: number): Plan {
   const random = openSequence(seed);
-  const rules = rulesOf(random);
-  const replicas = random.between(1, 3);
-  const accounts = accountsOf(random);
-  const count = random.between(2, 9);
   // Answers that take longer than a lease, and trouble that does.
   const long = random.chance(0.25);
-  const spanMs = random.pick([10, 3_000, 30_000, 90_000]);
+  // One key and many requests, more than its rate allows, over longer than the rate's window.
+  const busy = !long && random.chance(0.1);
+  const rules = { ...rulesOf(random), ...(busy ? { perMinute: 2 } : {}) };
+  const replicas = random.between(1, 3);
+  const accounts = busy ? accountsOf(random).slice(0, 1) : accountsOf(random);
+  const count = busy ? random.between(9, 14) : random.between(2, 9);
+  const spanMs = spanOf(random, long, busy);
   const requests: RequestPlan[] = [];
   for (let index = 0; index < count; index += 1)
     requests.push(requestOf(random, { accounts, index, long, replicas, spanMs }));
   const incidents: Incident[] = [];
+  if (busy)
+    incidents.push({
+      when: { atMs: random.between(0, 20_000) },
+      what: {
+        type: "freeze",
+        replica: random.between(0, replicas - 1),
+        forMs: random.between(61_000, 80_000),
+      },
+    });
   for (let left = random.between(0, 5); left > 0; left -= 1)
     incidents.push(incidentOf(random, { accounts, long, requests, replicas, spanMs }));
   return {
@@ -136,6 +147,11 @@ export function planOf(seed: number): Plan {
     incidents,
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
   };
+}
+
+function spanOf(random: Sequence, long: boolean, busy: boolean): number {
+  if (busy) return 120_000;
+  return random.pick(long ? [30_000, 90_000, 150_000] : [10, 3_000, 30_000, 90_000]);
 }
 
 function rulesOf(random: Sequence): Rules {
