@@ -12,11 +12,21 @@ import {
   startMock,
 } from "./arms.ts";
 import { buildBody, openAgent, percentile, runStream, type StreamResult } from "./load.ts";
+import { markdown } from "./markdown.ts";
 
 // Everything in one run, arm beside arm, since absolute figures of one machine move from run to run; what counts is
 // the difference to the direct connection and the ratio to nginx.
 
-const { values } = parseArgs({ options: { smoke: { type: "boolean", default: false } } });
+const { positionals, values } = parseArgs({
+  options: { smoke: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+if (positionals.length > 0) {
+  if (positionals.join(" ") !== "ledger") throw new Error("npm run bench [-- ledger] [--smoke]");
+  const { benchLedger } = await import("./ledger.ts");
+  await benchLedger(values.smoke ? 100 : 1_500);
+  process.exit();
+}
 const rounds = values.smoke ? 1 : 3;
 const firstTokenRequests = values.smoke ? 40 : 400;
 const pacedChunks = values.smoke ? 100 : 600;
@@ -218,14 +228,4 @@ function print(): void {
 
 function worst(delays: readonly number[]): string {
   return Math.max(...delays).toFixed(1);
-}
-
-function markdown(table: readonly Readonly<Record<string, string>>[]): string {
-  const names = Object.keys(table[0] ?? {});
-  const lines = [
-    names,
-    names.map(() => "---"),
-    ...table.map((row) => names.map((name) => row[name] ?? "")),
-  ];
-  return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }

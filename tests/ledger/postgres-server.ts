@@ -40,8 +40,12 @@ export const postgresTests: boolean =
   // oxlint-disable-next-line node/no-process-env -- the one thing that tells CI apart
   process.env["CI"] === "true" || findPostgres() !== null;
 
-/** Makes and starts a server. It does not sync to disk: no test cuts the power. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** Makes and starts a server. It syncs to disk only when asked to, for measuring: no test cuts the power. */
+export async function startPostgres(
+  settings: {
+    readonly fsync?: boolean;
+  } = {},
+): Promise<PostgresServer> {
   const programs = findPostgres();
   if (programs === null)
     throw new Error("no PostgreSQL here: install Debian's postgresql, or put initdb into PATH");
@@ -64,7 +68,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     const server = spawn(
       join(programs ?? "", "postgres"),
       // prettier-ignore
-      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=64MB", "-c", "max_connections=80"],
+      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=80"],
       { ...options, stdio: "ignore" },
     );
     ended = once(server, "exit");
