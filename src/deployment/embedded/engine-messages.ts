@@ -55,7 +55,12 @@ export interface EngineFacts {
   readonly contextTokens: number;
   readonly slots: number;
   readonly threads: number;
+  /** Which kind of GPU runs it; null: the processor does. */
   readonly gpu: string | null;
+  /** Names of its GPUs; null without any. */
+  readonly devices: string | null;
+  /** Which llama.cpp it is, and how it was built. */
+  readonly build: string;
   readonly loadMs: number;
 }
 

@@ -1,5 +1,4 @@
-import { freemem, totalmem } from "node:os";
-import { stat } from "node:fs/promises";
+import { freemem } from "node:os";
 import {
   getLlama,
   LlamaLogLevel,
@@ -10,6 +9,7 @@ import {
 } from "node-llama-cpp";
 import type { EngineFacts, LoadOrder } from "./engine-messages.ts";
 import { alonePriority, type EngineSlot, type EngineTools } from "./engine-generation.ts";
+import { ensureFits } from "./memory.ts";
 import { openScheduler, type Engine, type EngineListener } from "./engine-scheduler.ts";
 
 const contextTokensDefault = 8_192;
@@ -24,7 +24,6 @@ export async function openEngine(
   listener: EngineListener,
 ): Promise<Engine> {
   const startedAtMs = performance.now();
-  await ensureFits(order.modelFile);
   const llama = await getLlama({
     gpu: order.gpu ? "auto" : false,
     build: "never",
@@ -34,6 +33,7 @@ export async function openEngine(
     logLevel: LlamaLogLevel.warn,
     logger: (_level, message) => listener.warn(message.trim()),
   });
+  await ensureFits({ ...order, batchTokens }, llama);
   const model = await llama.loadModel({ modelPath: order.modelFile });
   const contextTokens = Math.min(
     model.trainContextSize,
@@ -47,6 +47,8 @@ export async function openEngine(
     slots: context.totalSequences,
     threads,
     gpu: llama.gpu === false ? null : llama.gpu,
+    devices: llama.gpu === false ? null : (await llama.getGpuDeviceNames()).join(", "),
+    build: `llama.cpp ${llama.llamaCppRelease.release}, ${llama.buildType}`,
     loadMs: Math.round(performance.now() - startedAtMs),
   };
   const tools: EngineTools = {
@@ -58,19 +60,6 @@ export async function openEngine(
     counts: { slices: 0, steps: 0 },
   };
   return openScheduler({ facts, tools, slots: openSlots(context), warn: listener.warn });
-}
-
-async function ensureFits(modelFile: string): Promise<void> {
-  const { size } = await stat(modelFile);
-  if (size < totalmem() * 0.9) return;
-  throw new Error(
-    `the model is larger than memory: ${inGibibytes(size)} of weights, ${inGibibytes(totalmem())} of memory. ` +
-      "Use a smaller model.",
-  );
-}
-
-function inGibibytes(bytes: number): string {
-  return `${(bytes / gibibyte).toFixed(1)} GiB`;
 }
 
 function slotsByMemory(): number {

@@ -1,0 +1,76 @@
+import { mkdtempSync, truncateSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openEmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import { findMemoryProblem } from "../../src/deployment/embedded/memory.ts";
+import { until, type LifecycleLine } from "./ask.ts";
+import { writeTinyModel } from "./make-tiny-model.ts";
+
+const gibibyte = 2 ** 30;
+const patienceMs = 30_000;
+
+describe("a model that does not fit into memory", () => {
+  let folder = "";
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "memory-"));
+  });
+
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  async function refusal(contextTokens: number | null): Promise<string> {
+    const lines: LifecycleLine[] = [];
+    await using deployment = openEmbeddedDeployment(
+      { dataDir: folder, model: join(folder, "tiny.gguf"), slots: 1, threads: 1, contextTokens },
+      {
+        now: () => performance.now(),
+        onProgress: () => undefined,
+        onLifecycle: (event, fields) => lines.push({ event, fields }),
+      },
+    );
+    await until(() => lines.some(({ event }) => event === "model not loaded"), 20_000);
+    expect(deployment.describe().ready).toBe(false);
+    return String(lines.find(({ event }) => event === "model not loaded")?.fields["reason"]);
+  }
+
+  it(
+    "is refused before it is loaded for its context, with numbers",
+    async () => {
+      writeTinyModel(join(folder, "tiny.gguf"), { contextTokens: 2_000_000_000 });
+      expect(await refusal(2_000_000_000)).toMatch(
+        /^the model does not fit into memory: it needs 0\.00 GiB for its weights and [\d.]+ GiB for 2,000,000,000 tokens of context, [\d.]+ GiB are available\. Set TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS to less/,
+      );
+    },
+    patienceMs,
+  );
+
+  it(
+    "is refused for its weights, without a look inside",
+    async () => {
+      const path = join(folder, "tiny.gguf");
+      writeTinyModel(path);
+      // Without blocks on the disk.
+      truncateSync(path, 4 * 2 ** 40);
+      expect(await refusal(null)).toMatch(
+        /it needs 4096\.0 GiB for its weights, [\d.]+ GiB are available\. Use a smaller model/,
+      );
+    },
+    patienceMs,
+  );
+
+  it("is told apart from one that fits by what both need together", () => {
+    const need = {
+      weightsBytes: 3 * gibibyte,
+      contextBytes: 2 * gibibyte,
+      contextTokens: 8_192,
+    };
+    expect(findMemoryProblem(need, 5 * gibibyte)).toBeNull();
+    expect(findMemoryProblem(need, 4.5 * gibibyte)).toBe(
+      "the model does not fit into memory: it needs 3.0 GiB for its weights and 2.0 GiB for 8,192 tokens of context, " +
+        "4.5 GiB are available. Set TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS to less, or use a smaller model.",
+    );
+    expect(findMemoryProblem(need, 2 * gibibyte)).toContain("fewer bits (such as Q4_K_M)");
+  });
+});
