@@ -13,26 +13,33 @@ export interface BugReport {
 }
 
 const root = join(import.meta.dirname, "../..");
-const folder = join(import.meta.dirname, "bugs");
+const folders = {
+  sqlite: join(import.meta.dirname, "bugs"),
+  postgres: join(import.meta.dirname, "bugs/postgres"),
+} as const;
+
+/** Where the bugs of a store are, and what runs there. */
+export type BugStore = keyof typeof folders;
+
 const limitMs = 120_000;
 
 /** The bugs there are. */
-export function listBugs(): string[] {
-  return readdirSync(folder)
+export function listBugs(store: BugStore): string[] {
+  return readdirSync(folders[store])
     .filter((name) => name.endsWith(".patch"))
     .map((name) => name.slice(0, -".patch".length))
     .toSorted();
 }
 
 /** Plants one bug in a copy of the sources, and runs up to so many seeds there. */
-export async function findBug(bug: string, seeds: number): Promise<BugReport> {
+export async function findBug(bug: string, store: BugStore, seeds: number): Promise<BugReport> {
   const startedMs = performance.now();
   const copy = mkdtempSync(join(tmpdir(), "tributary-bug-"));
   try {
-    for (const name of ["package.json", "src", "tests/simulation"])
+    for (const name of ["package.json", "src", "tests/simulation", "tests/ledger"])
       cpSync(join(root, name), join(copy, name), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-    const planted = spawnSync("git", ["apply", "-C1", join(folder, `${bug}.patch`)], {
+    const planted = spawnSync("git", ["apply", "-C1", join(folders[store], `${bug}.patch`)], {
       cwd: copy,
       encoding: "utf8",
     });
@@ -40,8 +47,9 @@ export async function findBug(bug: string, seeds: number): Promise<BugReport> {
       throw new Error(
         `${bug}.patch does not apply: ${planted.stderr}${String(planted.error ?? "")}`,
       );
-    const printed = await simulateIn(copy, seeds);
-    const seed = /^seed (\d+): (.+)$/m.exec(printed);
+    const printed = await simulateIn(copy, store, seeds);
+    // A copy that does not run at all has found nothing.
+    const seed = /^seed (\d+): (?!no crash)(.+)$/m.exec(printed);
     const seconds = (performance.now() - startedMs) / 1_000;
     if (seed === null) return { bug, seed: null, rule: lastLine(printed), seconds };
     return { bug, seed: Number(seed[1]), rule: seed[2] ?? "", seconds };
@@ -50,11 +58,11 @@ export async function findBug(bug: string, seeds: number): Promise<BugReport> {
   }
 }
 
-function simulateIn(copy: string, seeds: number): Promise<string> {
+function simulateIn(copy: string, store: BugStore, seeds: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      ["tests/simulation/main.ts", "--seeds", String(seeds), "--brief"],
+      ["tests/simulation/main.ts", "--seeds", String(seeds), "--store", store, "--brief"],
       { cwd: copy, stdio: ["ignore", "pipe", "pipe"], timeout: limitMs, killSignal: "SIGKILL" },
     );
     let printed = "";
