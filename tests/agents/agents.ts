@@ -65,12 +65,17 @@ const opencode: Agent = {
 /** The agents that are run, in the order of the table. */
 export const agents: readonly Agent[] = [claudeCode, codex, opencode];
 
-/** Codex as it is with a model it knows: custom tools with a grammar, and tools that come as an item of the input. */
-export const codexWithKnownModel: Agent = {
+/** Codex under names of models that it knows, with which it offers other tools; any name leads to the one deployment. */
+export const codexWithKnownModels: readonly Agent[] = [
+  // A patch tool that is custom, with a grammar.
+  "gpt-5.5",
+  // One tool that runs programs, in a namespace, told of in an item of the input.
+  "gpt-6.1-sol",
+].map((model) => ({
   ...codex,
-  name: "Codex, model gpt-6.1-sol",
-  askOnce: `-c model=gpt-6.1-sol ${codex.askOnce}`,
-};
+  name: `Codex, model=${model}`,
+  askOnce: `-c model=${model} ${codex.askOnce}`,
+}));
 
 /** The line for the shell: the one that a first start prints, and after it what makes the agent answer once. */
 export function shellLine(

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { agents, codexWithKnownModel } from "./agents.ts";
+import { agents, codexWithKnownModels } from "./agents.ts";
 import { capabilities, type Capability } from "./capabilities.ts";
 import { installAgents } from "./install.ts";
 import type { Outcome } from "./trial.ts";
@@ -38,7 +38,9 @@ function enterClosedNetwork(programs: string): void {
 async function runAll(programs: string): Promise<void> {
   const chosen = capabilities.filter(({ short }) => all || short);
   const rows = agents.map((agent) => ({ agent, chosen }));
-  if (all) rows.push({ agent: codexWithKnownModel, chosen: chosen.slice(0, 1) });
+  for (const agent of all ? codexWithKnownModels : []) {
+    rows.push({ agent, chosen: chosen.slice(0, 1) });
+  }
   let passed = 0;
   let failed = 0;
   const table: string[][] = [["client", "version", ...chosen.map(({ name }) => name)]];

@@ -37,6 +37,8 @@ export function offeredTools(request: RecordedRequest): readonly OfferedTool[] {
 const readers = ["Read", "read"];
 const editors = ["Edit", "edit"];
 const shells = ["Bash", "bash", "exec_command", "shell_command", "shell"];
+// Runs a program in which the other tools are functions.
+const programRunners = ["functions__exec"];
 const patchers = ["apply_patch"];
 
 /** The texts of a request's tool results, in order. */
@@ -62,6 +64,11 @@ export function callToRead(tools: readonly OfferedTool[], path: string): Scripte
 /** A call that runs a command. */
 export function callToRun(tools: readonly OfferedTool[], command: string): ScriptedCall {
   const shell = find(tools, shells);
+  const runner = find(tools, programRunners);
+  if (shell === undefined && runner !== undefined) {
+    const cmd = JSON.stringify({ cmd: command });
+    return call(runner, { program: `text(JSON.stringify(await tools.exec_command(${cmd})));` });
+  }
   if (shell === undefined) {
     throw new Error(`no tool runs a command: ${tools.map(({ name }) => name).join(", ")}`);
   }
@@ -94,6 +101,7 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   command: ["command", "cmd"],
   from: ["old_string", "oldString"],
   to: ["new_string", "newString"],
+  program: ["input"],
   patch: ["input", "patch", "patchText"],
 };
 
