@@ -3,7 +3,13 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import type { Conversation, GenerationOptions, Turn } from "../../src/conversation/conversation.ts";
+import type {
+  Conversation,
+  GenerationOptions,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../src/conversation/conversation.ts";
 import type { Usage } from "../../src/conversation/generation-event.ts";
 import {
   openEmbeddedDeployment,
@@ -85,6 +91,8 @@ export interface Question {
   readonly turns?: readonly Turn[];
   readonly outputTokensMax?: number;
   readonly options?: Partial<GenerationOptions>;
+  readonly tools?: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
 }
 
 /** Starts a generation and records what comes. */
@@ -99,8 +107,8 @@ export function ask(
   }
   const conversation: Conversation = {
     turns,
-    tools: [],
-    toolChoice: { type: "auto" },
+    tools: question.tools ?? [],
+    toolChoice: question.toolChoice ?? { type: "auto" },
     parallelToolCalls: null,
   };
   const prompt = deployment.prepare(conversation, { ...plainOptions, ...question.options });

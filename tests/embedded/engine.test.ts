@@ -315,7 +315,7 @@ describe("the embedded engine", () => {
       ready: true,
       model: "tiny",
       contextTokens,
-      takesTools: false,
+      takesTools: true,
     });
     await engine.deployment.check(AbortSignal.timeout(5_000));
     expect(engine.lines.map(({ event }) => event)).toContain("model loaded");

@@ -17,6 +17,10 @@ export interface TinyModelOptions {
   readonly contextTokens?: number;
   /** null: a file without a chat template. */
   readonly chatTemplate?: string | null;
+  /** Tokens that are said one after another instead of the digits, then the end of the turn; each but once. */
+  readonly script?: readonly string[];
+  /** Quotation marks and closing brackets are more likely than other letters, so that JSON by chance ends soon. */
+  readonly closing?: boolean;
 }
 
 const tinyTemplate =
@@ -30,8 +34,8 @@ export function writeTinyModel(path: string, options: TinyModelOptions = {}): vo
 
 /** The bytes of the model. */
 export function makeTinyModel(options: TinyModelOptions = {}): Buffer {
-  const { contextTokens = 2_048, chatTemplate = tinyTemplate } = options;
-  const vocabulary = buildVocabulary();
+  const { contextTokens = 2_048, chatTemplate = tinyTemplate, script = [], closing } = options;
+  const vocabulary = buildVocabulary(script);
   const width = 288;
   const metadata: readonly (readonly [string, GgufValue])[] = [
     ["general.architecture", text("llama")],
@@ -61,7 +65,7 @@ export function makeTinyModel(options: TinyModelOptions = {}): Buffer {
   const size = vocabulary.tokens.length;
   const tensors: readonly Tensor[] = [
     half("token_embd.weight", width, size, (column, row) => (column === row ? 1 : 0)),
-    half("output.weight", width, size, buildOutput(vocabulary, width)),
+    half("output.weight", width, size, buildOutput(vocabulary, width, closing === true)),
     single("output_norm.weight", width, 1, () => 1),
     single("blk.0.attn_norm.weight", width, 1, () => 1),
     single("blk.0.ffn_norm.weight", width, 1, () => 1),
@@ -81,6 +85,7 @@ interface Vocabulary {
   readonly types: readonly number[];
   readonly startId: number;
   readonly endId: number;
+  readonly scriptIds: readonly number[];
   /** Number of the token of one byte. */
   readonly byte: (value: number) => number;
 }
@@ -88,16 +93,20 @@ interface Vocabulary {
 const normalType = 1;
 const controlType = 3;
 
-function buildVocabulary(): Vocabulary {
+function buildVocabulary(script: readonly string[]): Vocabulary {
   const spellings = spellBytes();
+  const said = script.map((text) =>
+    Array.from(Buffer.from(text), (byte) => spellings[byte] ?? "").join(""),
+  );
   const control = ["<|im_start|>", "<|im_end|>"];
-  const tokens = [...spellings, "he", ...control];
+  const tokens = [...spellings, "he", ...control, ...said];
   const types = tokens.map((token) => (control.includes(token) ? controlType : normalType));
   return {
     tokens,
     types,
     startId: tokens.indexOf("<|im_start|>"),
     endId: tokens.indexOf("<|im_end|>"),
+    scriptIds: said.map((_, index) => tokens.length - said.length + index),
     byte: (value) => value,
   };
 }
@@ -116,10 +125,12 @@ function spellBytes(): string[] {
 
 /** Chance of row's token after column's, as the model's output; embeddings reach it scaled by the root of the width. */
 function buildOutput(
-  { byte, endId }: Vocabulary,
+  { byte, endId, scriptIds }: Vocabulary,
   width: number,
+  closing: boolean,
 ): (column: number, row: number) => number {
   const certain = 40 / Math.sqrt(width);
+  const likely = 4 / Math.sqrt(width);
   const code = (letter: string): number => byte(letter.charCodeAt(0));
   const follower = new Map<number, number>([
     [code("\n"), code("0")],
@@ -134,6 +145,10 @@ function buildOutput(
   for (let digit = 0; digit < 10; digit += 1) {
     follower.set(code(String(digit)), code(String((digit + 1) % 10)));
   }
+  for (const [index, id] of [code("\n"), ...scriptIds].entries()) {
+    if (scriptIds.length > 0) follower.set(id, scriptIds[index] ?? endId);
+  }
+  const closers = new Set(closing ? Array.from('"}]', code) : []);
   const random = openRandom(7);
   const chances = new Map<string, number>();
   for (const from of "abcdefghijklm") {
@@ -142,7 +157,9 @@ function buildOutput(
     }
   }
   return (column, row) =>
-    follower.get(column) === row ? certain : (chances.get(`${column} ${row}`) ?? 0);
+    follower.get(column) === row
+      ? certain
+      : (chances.get(`${column} ${row}`) ?? (closers.has(row) ? likely : 0));
 }
 
 function openRandom(seed: number): () => number {

@@ -105,7 +105,7 @@ export function openEmbeddedDeployment(
       ready: supervisor?.facts !== undefined && supervisor?.facts !== null,
       model: supervisor?.facts?.model ?? model.name,
       contextTokens: supervisor?.facts?.contextTokens ?? contextTokensBefore(settings, model),
-      takesTools: false,
+      takesTools: supervisor?.facts?.takesTools ?? true,
     }),
     check: async (signal) => void (await counts(signal)),
     counts,

@@ -1,16 +1,9 @@
 import { randomInt } from "node:crypto";
-import {
-  LlamaGrammarEvaluationState,
-  type LlamaContextSequence,
-  type LlamaGrammar,
-  type LlamaModel,
-  type SequenceEvaluateOptions,
-  type Token,
-} from "node-llama-cpp";
+import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-llama-cpp";
 import type { GenerationOptions } from "../../conversation/conversation.ts";
-import type { FinishReason, Usage } from "../../conversation/generation-event.ts";
-import { openStopGate, openTokenText } from "./answer-text.ts";
-import type { EngineNews, SamplingDefaults } from "./engine-messages.ts";
+import type { AnswerPlan } from "./chat-prompt.ts";
+import { openAnswer, type Answer, type AnswerParts } from "./engine-answer.ts";
+import type { SamplingDefaults } from "./engine-messages.ts";
 
 /**
  * Tokens of a prompt between two looks at cancellation: the library itself looks only before and after an evaluation.
@@ -32,6 +25,7 @@ export interface EngineGeneration {
   readonly abort: AbortController;
   tokens: readonly Token[];
   endTokens: ReadonlySet<Token>;
+  plan: AnswerPlan;
   options: GenerationOptions | null;
   cancelled: boolean;
   paused: boolean;
@@ -49,13 +43,10 @@ export interface EngineSlot {
 }
 
 /** What every generation of one engine uses. */
-export interface EngineTools {
-  readonly model: LlamaModel;
+export interface EngineTools extends AnswerParts {
   readonly contextTokens: number;
   readonly sampling: SamplingDefaults;
-  readonly jsonGrammar: LlamaGrammar;
   readonly counts: { slices: number; steps: number };
-  readonly news: (news: EngineNews) => void;
 }
 
 /** Evaluates the prompt and writes the answer; returns early, saying nothing, when the generation is cancelled. */
@@ -69,7 +60,7 @@ export async function runGeneration(
   const cached = await reusePrefix(generation, slot, repeatable);
   const rest = await evaluatePrompt({ generation, slot, tools, cached, repeatable });
   if (rest === null) return;
-  const answer = openAnswer(generation, tools, cached);
+  const answer = await startAnswer(generation, tools, cached);
   await writeAnswer({ generation, slot, tools, rest, repeatable, answer });
 }
 
@@ -137,28 +128,47 @@ interface AnswerWork extends Omit<PromptWork, "cached"> {
   readonly answer: Answer;
 }
 
+function startAnswer(
+  generation: EngineGeneration,
+  tools: EngineTools,
+  cached: number,
+): Promise<Answer> {
+  const { endTokens, id, options, plan, tokens } = generation;
+  const order = {
+    id,
+    plan,
+    options,
+    inputTokens: tokens.length,
+    cachedInputTokens: cached,
+    outputTokensMax: Math.min(generation.outputTokensMax, tools.contextTokens - tokens.length),
+    isEnd: (token: Token) => tools.model.isEogToken(token) || endTokens.has(token),
+  };
+  return openAnswer(order, tools);
+}
+
 async function writeAnswer(work: AnswerWork): Promise<void> {
   const { generation, slot, tools, rest, repeatable, answer } = work;
   const outputTokensMax = Math.min(
     generation.outputTokensMax,
     tools.contextTokens - generation.tokens.length,
   );
-  const written: Token[] = [];
   const tokens = slot.sequence.evaluate(rest, {
-    ...buildSampling(generation.options, tools, written),
+    ...buildSampling(generation.options, tools, answer),
     yieldEogToken: true,
     evaluationPriority: repeatable ? alonePriority : sharingPriority,
   });
+  let feed: Token[] | undefined;
   try {
-    while (written.length < outputTokensMax) {
+    while (answer.outputTokens < outputTokensMax) {
       if (generation.paused) await waitForResume(generation);
       if (generation.cancelled) return;
-      const next = await tokens.next();
+      const next = await (feed === undefined ? tokens.next() : tokens.next(feed));
       tools.counts.steps += 1;
       if (generation.cancelled) return;
       if (next.done === true) return answer.end("stop");
-      written.push(next.value);
-      if (answer.add(next.value)) return;
+      const step = await answer.add(next.value);
+      if (step.type === "ended") return;
+      feed = step.type === "feed" ? step.tokens : undefined;
     }
     answer.end("length");
   } finally {
@@ -175,56 +185,6 @@ async function waitForResume(generation: EngineGeneration): Promise<void> {
   generation.wake = null;
 }
 
-interface Answer {
-  /** True when the token ended the answer. */
-  add(token: Token): boolean;
-  end(reason: FinishReason): void;
-}
-
-function openAnswer(generation: EngineGeneration, tools: EngineTools, cached: number): Answer {
-  const { id, endTokens, options } = generation;
-  const { model, news } = tools;
-  const text = openTokenText<Token>((tokens, before) => model.detokenize(tokens, false, before));
-  const gate = openStopGate(options?.stopSequences ?? []);
-  let outputTokens = 0;
-
-  function usage(): Usage {
-    return {
-      inputTokens: generation.tokens.length,
-      cachedInputTokens: cached,
-      outputTokens,
-      reasoningTokens: 0,
-    };
-  }
-
-  function show(piece: string): boolean {
-    const scan = gate.add(piece);
-    if (scan.text !== "") news({ id, type: "text", text: scan.text, usage: usage() });
-    else if (scan.met === null) news({ id, type: "progress", usage: usage() });
-    if (scan.met === null) return false;
-    news({ id, type: "finished", reason: "stop", stopSequence: scan.met, usage: usage() });
-    return true;
-  }
-
-  function end(reason: FinishReason): void {
-    const held = gate.flush();
-    if (held !== "") news({ id, type: "text", text: held, usage: usage() });
-    news({ id, type: "finished", reason, stopSequence: null, usage: usage() });
-  }
-
-  return {
-    add(token) {
-      outputTokens += 1;
-      if (model.isEogToken(token) || endTokens.has(token)) {
-        end("stop");
-        return true;
-      }
-      return show(text.add(token));
-    },
-    end,
-  };
-}
-
 /** The last number of 32 bits means "take any" to llama.cpp, and without a seed the library takes the clock's second. */
 const seedCount = 2 ** 32 - 1;
 
@@ -236,8 +196,8 @@ function foldSeed(seed: number): number {
 
 function buildSampling(
   options: GenerationOptions | null,
-  { model, sampling, jsonGrammar }: EngineTools,
-  written: Token[],
+  { sampling }: EngineTools,
+  answer: Answer,
 ): SequenceEvaluateOptions {
   const presencePenalty = options?.presencePenalty ?? 0;
   const frequencyPenalty = options?.frequencyPenalty ?? 0;
@@ -254,11 +214,9 @@ function buildSampling(
         presencePenalty,
         frequencyPenalty,
         maxPunishTokens: penaltyTokensMax,
-        punishTokens: () => written.slice(-penaltyTokensMax),
+        punishTokens: () => answer.penalized(penaltyTokensMax),
       },
     }),
-    ...(options?.responseFormat === "json-object" && {
-      grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar: jsonGrammar }),
-    }),
+    grammarEvaluationState: () => answer.grammar,
   };
 }

@@ -53,6 +53,8 @@ export interface EngineCounts {
 export interface EngineFacts {
   readonly model: string;
   readonly contextTokens: number;
+  /** Whether the context has room for tools. */
+  readonly takesTools: boolean;
   readonly slots: number;
   readonly threads: number;
   /** Which kind of GPU runs it; null: the processor does. */
@@ -69,7 +71,27 @@ export type EngineNews =
   | { readonly id: number; readonly type: "accepted" }
   /** Prompt or text went on without text to show yet. */
   | { readonly id: number; readonly type: "progress"; readonly usage: Usage }
-  | { readonly id: number; readonly type: "text"; readonly text: string; readonly usage: Usage }
+  | {
+      readonly id: number;
+      readonly type: "text";
+      readonly kind: "text" | "reasoning";
+      readonly text: string;
+      readonly usage: Usage;
+    }
+  /** A call began. What follows of it, until something else or the end comes, are its arguments. */
+  | {
+      readonly id: number;
+      readonly type: "call";
+      readonly callId: string;
+      readonly name: string;
+      readonly usage: Usage;
+    }
+  | {
+      readonly id: number;
+      readonly type: "arguments";
+      readonly text: string;
+      readonly usage: Usage;
+    }
   | {
       readonly id: number;
       readonly type: "finished";

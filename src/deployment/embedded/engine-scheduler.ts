@@ -105,12 +105,13 @@ function openPromptReader({ facts, tools, warn }: SchedulerParts) {
   const buildPrompt = openChatPrompts(tools.model, warn);
   return async (generation: EngineGeneration, promptBytes: Uint8Array): Promise<void> => {
     const { conversation, options } = readEmbeddedPrompt(promptBytes);
-    const prompt = await buildPrompt(conversation, generation.abort.signal);
+    const prompt = await buildPrompt(conversation, facts.takesTools, generation.abort.signal);
     generation.abort.signal.throwIfAborted();
     ensureRoom(prompt.tokens.length, facts.contextTokens);
     generation.options = options;
     generation.tokens = prompt.tokens;
     generation.endTokens = prompt.endTokens;
+    generation.plan = prompt.plan;
   };
 }
 
@@ -150,6 +151,7 @@ function openGeneration(id: number, outputTokensMax: number): EngineGeneration {
     outputTokensMax,
     tokens: [],
     endTokens: new Set(),
+    plan: { thought: null, thinking: false, call: null },
     options: null,
     cancelled: false,
     paused: false,

@@ -9,12 +9,15 @@ import {
 } from "node-llama-cpp";
 import type { EngineFacts, LoadOrder } from "./engine-messages.ts";
 import { alonePriority, type EngineSlot, type EngineTools } from "./engine-generation.ts";
+import { openToolGrammars } from "./tool-grammars.ts";
 import { ensureFits } from "./memory.ts";
 import { openScheduler, type Engine, type EngineListener } from "./engine-scheduler.ts";
 
 const contextTokensDefault = 8_192;
 const slotsDefault = 4;
 const batchTokens = 128;
+/** In less there is no room for a tool's description, a call and its result. */
+const toolContextTokensMin = 1_024;
 const gibibyte = 2 ** 30;
 
 /** Loads the model. Throws an Error whose message an operator can act on. */
@@ -44,6 +47,7 @@ export async function openEngine(
   const facts: EngineFacts = {
     model: model.fileInfo.metadata.general.name ?? model.filename ?? "unknown",
     contextTokens: context.contextSize,
+    takesTools: context.contextSize >= toolContextTokensMin,
     slots: context.totalSequences,
     threads,
     gpu: llama.gpu === false ? null : llama.gpu,
@@ -56,6 +60,7 @@ export async function openEngine(
     contextTokens: context.contextSize,
     sampling: order.sampling,
     jsonGrammar,
+    toolGrammars: openToolGrammars(llama, listener.warn),
     news: listener.news,
     counts: { slices: 0, steps: 0 },
   };

@@ -27,20 +27,24 @@ export interface GenerationTableParts {
   readonly now: () => number;
 }
 
+type PartKind = "reasoning" | "text" | "tool-call";
+
 interface Row {
   readonly id: number;
   readonly sink: GenerationSink;
   paused: boolean;
-  textOpen: boolean;
+  open: PartKind | null;
   /** Newest usage, and whether the sink was told. */
   usage: Usage | null;
   told: boolean;
 }
 
-/** What one report said of one generation: its pieces joined, so that the sink gets one batch. */
+type Said = Extract<EngineNews, { type: "text" | "call" | "arguments" }>;
+
+/** What one report said of one generation, so that the sink gets one batch. */
 interface Gathered {
   accepted: boolean;
-  text: string;
+  readonly said: Said[];
   ending: Ending | null;
 }
 
@@ -66,7 +70,7 @@ export function openGenerationTable(parts: GenerationTableParts): GenerationTabl
     start({ outputTokensMax, prompt }, sink) {
       const id = nextId;
       nextId += 1;
-      const row: Row = { id, sink, paused: false, textOpen: false, usage: null, told: true };
+      const row: Row = { id, sink, paused: false, open: null, usage: null, told: true };
       if (rows.size === 0) heardAtMs = parts.now();
       rows.set(id, row);
       if (!parts.send({ type: "generate", id, prompt, outputTokensMax })) {
@@ -113,7 +117,7 @@ function openSwitches(row: Row, { end, send }: SwitchParts): RunningGeneration {
       // Not from inside the call, and without waiting for a child that may be busy or gone.
       queueMicrotask(() => {
         // Tokens whose text was still held back were made as well.
-        if (row.textOpen && !row.told) row.sink.events([], row.usage);
+        if (row.open !== null && !row.told) row.sink.events([], row.usage);
         row.told = true;
         end(row, { type: "cancelled" });
       });
@@ -129,10 +133,12 @@ function gather(
   for (const item of news) {
     const row = rows.get(item.id);
     if (row === undefined) continue;
-    const gathered = all.get(item.id) ?? { accepted: false, text: "", ending: null };
+    const gathered = all.get(item.id) ?? { accepted: false, said: [], ending: null };
     all.set(item.id, gathered);
     if (item.type === "accepted") gathered.accepted = true;
-    if (item.type === "text") gathered.text += item.text;
+    if (item.type === "text" || item.type === "call" || item.type === "arguments") {
+      gathered.said.push(item);
+    }
     if (item.type === "failed") {
       gathered.ending = { type: "failed", failure: failureFromData(item.failure) };
     }
@@ -150,20 +156,56 @@ function gather(
 
 function tell(
   row: Row,
-  { accepted, ending, text }: Gathered,
+  { accepted, ending, said }: Gathered,
   end: (row: Row, ending: Ending) => void,
 ): void {
   if (accepted) row.sink.accepted();
-  const batch: GenerationEvent[] = [];
-  if (text !== "") {
-    if (!row.textOpen) batch.push({ type: "text-start" });
-    row.textOpen = true;
-    batch.push({ type: "text-delta", text });
-  }
-  if (row.textOpen && ending?.type === "finished") batch.push({ type: "text-end" });
+  const batch = buildEvents(row, said);
+  if (ending?.type === "finished") switchPart(row, null, batch);
   if (batch.length > 0) {
     row.told = true;
     row.sink.events(batch, row.usage);
   }
   if (ending !== null) end(row, ending);
+}
+
+/** Pieces of one kind that came together are one delta. */
+function buildEvents(row: Row, said: readonly Said[]): GenerationEvent[] {
+  const batch: GenerationEvent[] = [];
+  let text = "";
+  const flush = (): void => {
+    if (text !== "" && row.open !== null) batch.push(delta(row.open, text));
+    text = "";
+  };
+  for (const item of said) {
+    const kind = item.type === "text" ? item.kind : "tool-call";
+    if (item.type === "call" || kind !== row.open) {
+      flush();
+      switchPart(row, kind, batch);
+      if (kind !== "tool-call") batch.push(kind === "text" ? textStart : reasoningStart);
+    }
+    if (item.type !== "call") text += item.text;
+    else batch.push({ type: "tool-call-start", id: item.callId, name: item.name });
+  }
+  flush();
+  return batch;
+}
+
+function switchPart(row: Row, kind: PartKind | null, batch: GenerationEvent[]): void {
+  if (row.open !== null) batch.push(ends[row.open]);
+  row.open = kind;
+}
+
+const textStart = { type: "text-start" } as const;
+const reasoningStart = { type: "reasoning-start" } as const;
+const ends = {
+  reasoning: { type: "reasoning-end" },
+  text: { type: "text-end" },
+  "tool-call": { type: "tool-call-end" },
+} as const;
+
+function delta(kind: PartKind, text: string): GenerationEvent {
+  if (kind === "text") return { type: "text-delta", text };
+  if (kind === "reasoning") return { type: "reasoning-delta", text };
+  return { type: "tool-call-delta", arguments: text };
 }
