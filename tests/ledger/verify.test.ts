@@ -137,6 +137,21 @@ describe("a damage names the first bad entry:", () => {
     expect(firstBad(verify())).toBe("acct_ann:4 entry-changed");
   });
 
+  test.each(["at_ms = 1 << 60", "balance_delta_nanos = -(1 << 62)"])(
+    "numbers that JavaScript cannot count with, %s",
+    (change) => {
+      damage(`update entry set ${change} where account_id = 'acct_ann' and sequence = 3`);
+      expect(firstBad(verify())).toBe("acct_ann:3 entry-changed");
+    },
+  );
+
+  test("a place in the journal that JavaScript cannot count to", () => {
+    damage("update entry set sequence = 1 << 60 where account_id = 'acct_ann' and sequence = 9");
+    expect(firstBad(verify())).toBe("acct_ann:9 entry-missing");
+    damage("update reservation set reserved_sequence = 1 << 60 where request_id = 'req_a4'");
+    expect(firstBad(verify())).toBe("acct_ann:9 entry-missing");
+  });
+
   test("order", () => {
     damage(`update entry set sequence = 100 where account_id = 'acct_ann' and sequence = 3;
             update entry set sequence = 3 where account_id = 'acct_ann' and sequence = 4;

@@ -140,7 +140,7 @@ type RunningRow = readonly [...ReservationRow, requestId: string];
 type EntryRow = readonly [
   ...reservation: ReservationRow,
   accountId: string,
-  sequence: number,
+  sequence: Exact,
   atMs: number,
   kind: JournalEntry["kind"],
   balanceDelta: Exact,
@@ -151,9 +151,22 @@ type EntryRow = readonly [
   hash: string,
 ];
 
+const reservationNumbers = [
+  "input_tokens",
+  "output_tokens",
+  "admitted_at_ms",
+  "resolved_at_ms",
+  "reserved_sequence",
+  "resolved_sequence",
+];
 const reservationColumns = `reservation.account_id, key_id, state, ${exact("input_nanos_per_million")},
-  ${exact("output_nanos_per_million")}, ${exact("reserved_nanos")}, ${exact("charged_nanos")}, input_tokens,
-  output_tokens, admitted_at_ms, resolved_at_ms, reserved_sequence, resolved_sequence, lower(hex(head))`;
+  ${exact("output_nanos_per_million")}, ${exact("reserved_nanos")}, ${exact("charged_nanos")},
+  ${reservationNumbers.map(near).join(", ")}, lower(hex(head))`;
+
+/** A number beyond what JavaScript counts with is wrong in these columns, and stays wrong when it is cut. */
+function near(column: string): string {
+  return `min(${column}, 9007199254740991)`;
+}
 
 function exact(column: string): string {
   return `iif(${column} between -9007199254740991 and 9007199254740991, ${column}, cast(${column} as text))`;
@@ -167,19 +180,19 @@ const pageEntries = 500;
 function* readEntries(database: DatabaseSync): Generator<ReadEntry, undefined> {
   const read = readByPosition(
     database,
-    `select ${reservationColumns}, entry.account_id, entry.sequence, at_ms, kind, ${exact("balance_delta_nanos")},
+    `select ${reservationColumns}, entry.account_id, ${exact("entry.sequence")}, ${near("at_ms")}, kind, ${exact("balance_delta_nanos")},
        ${exact("held_delta_nanos")}, actor, entry.request_id, note, lower(hex(hash))
      from entry left join reservation on kind = 'reserve' and reservation.request_id = entry.request_id
      where (entry.account_id, entry.sequence) > (?, ?) order by entry.account_id, entry.sequence
      limit ${String(pageEntries)}`,
   );
-  let from: readonly [accountId: string, sequence: number] = ["", 0];
+  let from: readonly [accountId: string, sequence: number | bigint] = ["", 0];
   for (;;) {
     const page = read(...from) as readonly EntryRow[];
     for (const row of page) yield entryOf(row);
     const last = page.at(-1);
     if (last === undefined || page.length < pageEntries) return;
-    from = [last[14], last[15]];
+    from = [last[14], typeof last[15] === "string" ? BigInt(last[15]) : last[15]];
   }
 }
 
@@ -187,7 +200,7 @@ function entryOf(row: EntryRow): ReadEntry {
   return {
     entry: {
       accountId: row[14],
-      sequence: row[15],
+      sequence: Number(row[15]),
       atMs: row[16],
       kind: row[17],
       balanceDeltaNanos: BigInt(row[18]),
