@@ -63,7 +63,8 @@ create table tributary.reservation (
 );
 create index reservation_request on tributary.reservation (request_id);
 create index reservation_lease on tributary.reservation (account_id, lease_until_ms) where state = 'open';
-create index reservation_account on tributary.reservation (account_id, admitted_at_ms);
+-- No other index begins with the account: on a fresh server, which has no statistics yet, looking for one request of an
+-- account would be done by it, through all of the account's requests.
 
 -- Append-only: the deltas of an account add up to its balance and to what it holds. Each hash covers the one before it.
 create table tributary.entry (
