@@ -8,6 +8,7 @@ import type { Gateway } from "../gateway.ts";
 import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { type Command, type CommandLine, misuse, type Outcome, type Shell } from "./command.ts";
+import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
 import {
   type FormatTrial,
   formatTrials,
@@ -20,7 +21,8 @@ import {
 import { openLedger } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 
-const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats.
+const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats; of the
+embedded engine it tells what it runs on, and its tokens per second.
 
   tributary doctor                          tries the deployment through a service of its own, which leaves the
                                             ledger alone; weights that are missing are downloaded
@@ -135,7 +137,7 @@ async function checkOwnService(
   const folder = await mkdtemp(join(tmpdir(), "tributary-doctor-"));
   const lines: string[] = [];
   const log = openLog({
-    level: config.logLevel === "debug" ? "debug" : "warn",
+    level: config.logLevel === "debug" ? "debug" : "info",
     format: "json",
     terminal: false,
     destination: { write: (text) => void lines.push(text), flush: () => {} },
@@ -155,7 +157,8 @@ async function checkOwnService(
       advice: () => adviseOnDeployment(config),
       timeoutMs,
     });
-    return [ready, ...formats];
+    const engine = await checkEngine(access, { lines, config, timeoutMs });
+    return [ready, ...formats, ...engine];
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return [failed("deployment", message, adviseOnDeployment(config))];
@@ -163,6 +166,32 @@ async function checkOwnService(
     progress.pause();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+interface EngineTrying {
+  readonly lines: readonly string[];
+  readonly config: Config;
+  readonly timeoutMs: number;
+}
+
+/** What the embedded engine runs on and how fast it writes; nothing for another deployment. */
+async function checkEngine(
+  access: TrialAccess,
+  { config, lines, timeoutMs }: EngineTrying,
+): Promise<readonly Check[]> {
+  const engine = describeEngine(lines);
+  if (engine === null) return [];
+  const signal = AbortSignal.timeout(timeoutMs);
+  const speed = await trySpeed(access, signal, () => performance.now());
+  if (!speed.ok)
+    return [failed("engine", `${engine}; ${speed.message}`, adviseOnDeployment(config))];
+  const { tokens, tokensPerSecond } = speed;
+  return [
+    passed(
+      "engine",
+      `${engine}; ${tokensPerSecond.toFixed(1)} tokens per second over ${String(tokens)} tokens`,
+    ),
+  ];
 }
 
 function trialConfig(config: Config, folder: string): Config {
@@ -188,7 +217,7 @@ interface Waiting {
 async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check> {
   const until = performance.now() + waiting.timeoutMs;
   let message = "it gave no answer";
-  while (performance.now() < until) {
+  while (performance.now() < until && !isGivenUp(waiting.lines)) {
     const response = await fetch(`${gateway.address.url}/readyz`, {
       signal: AbortSignal.timeout(waiting.timeoutMs),
     });
@@ -224,6 +253,8 @@ function describeDeployment(gateway: Gateway): string {
 
 /** What the log knows of the last thing that went wrong. */
 function lastCause(lines: readonly string[]): string {
+  const reason = findEngineReason(lines);
+  if (reason !== null) return ` (${reason})`;
   const causes = lines.map((line) => recordOf(recordOf(JSON.parse(line))["cause"]));
   const last = causes.findLast((cause) => typeof cause["name"] === "string");
   if (last === undefined) return "";
@@ -284,7 +315,7 @@ function adviseOnService(status: number | null): string {
 
 function adviseOnDeployment(config: Config): string {
   if (config.deployment === null)
-    return "see tributary model list; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
+    return "tributary model pull reads the weights again and replaces damaged ones, tributary model list names others; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
   return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with tributary serve shows its own words`;
 }
 

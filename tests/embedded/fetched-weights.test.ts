@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -178,9 +178,19 @@ describe("models from addresses", () => {
   );
 
   it(
-    "serves one",
+    "serves one, and fetches it once more when it does not load",
     async () => {
-      await using host = await openFakeModelHost({ files: { "/t.gguf": tinyModel() } });
+      const weights = tinyModel();
+      await using host = await openFakeModelHost({ files: { "/t.gguf": weights } });
+      const path = await fetch(`${host.url}/t.gguf`);
+      // Damage that no time tells of: the mark beside the file says that it was checked like this.
+      writeFileSync(
+        path,
+        Buffer.concat([weights.subarray(0, 4), Buffer.alloc(weights.length - 4, 1)]),
+      );
+      const { ctimeNs, mtimeNs, size } = statSync(path, { bigint: true });
+      const mark = [sha256(weights), size, mtimeNs, ctimeNs].join(" ");
+      writeFileSync(`${path}.checked`, `${mark}\n`);
       const events: string[] = [];
       await using deployment = openEmbeddedDeployment(
         { dataDir, cacheDir, model: `${host.url}/t.gguf`, slots: 1, threads: 1 },
@@ -191,7 +201,10 @@ describe("models from addresses", () => {
         },
       );
       await untilReady(deployment);
-      expect(events).toEqual(["weights downloading", "weights fetched", "model loaded"]);
+      const others = events.filter((event) => event !== "model not loaded");
+      expect(events[0]).toBe("model not loaded");
+      expect(others).toEqual(["weights downloading", "weights fetched", "model loaded"]);
+      expect(readFileSync(path).equals(weights)).toBe(true);
       expect((await answer(deployment, { outputTokensMax: 2 })).text).toBe("01");
     },
     patienceMs,
