@@ -77,6 +77,8 @@ export const limits = {
   ledgerGroupMax: 256,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */
   checkpointEntriesMax: 5_000,
+  /** Rows that travel together when a ledger is copied to another store. */
+  copiedRowsAPiece: 1_000,
   /** Problems that a report of a damaged ledger lists; all are counted. */
   verifyProblemsShown: 100,
   /** Size to which the ledger's write-ahead log shrinks again after a burst. */

@@ -17,6 +17,7 @@ const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   receipt: async () => (await import("./receipt.ts")).receiptCommand,
   verify: async () => (await import("./verify.ts")).verifyCommand,
   checkpoint: async () => (await import("./checkpoint.ts")).checkpointCommand,
+  ledger: async () => (await import("./ledger.ts")).ledgerCommands,
   model: async () => (await import("./model.ts")).modelCommands,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
 };
@@ -38,6 +39,8 @@ Usage: tributary COMMAND [--json] [--help]
   receipt REQUEST_ID       what one request reserved and was charged
   verify [--against HEAD]  add up the whole ledger again
   checkpoint --before T    replace old entries of the journal by what they add up to
+  ledger backup PATH       copy a SQLite ledger while the service runs
+  ledger move --to URL     move a SQLite ledger to PostgreSQL
   model list               models of the embedded engine
   model pull [NAME] [--accept-license]
   doctor                   check settings, ledger and deployment

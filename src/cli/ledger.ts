@@ -1,0 +1,124 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { CopiedRows } from "../ledger/copied-tables.ts";
+import type { VerifyReport } from "../ledger/verify-journal.ts";
+import {
+  type Command,
+  CommandError,
+  type CommandGroup,
+  misuse,
+  operand,
+  type Shell,
+} from "./command.ts";
+import { openLedger, withLedger } from "./open-ledger.ts";
+import { ensureConfig } from "./settings.ts";
+
+const help = `The ledger as a whole: where it is, and copies of it.
+
+  tributary ledger backup PATH      copy a SQLite ledger into a new file, while the service runs, and verify the copy
+  tributary ledger move --to URL    copy a SQLite ledger into an empty PostgreSQL, and verify both
+
+  --to URL   postgres://user:password@host:5432/database; the password may be in PGPASSWORD instead
+  --json     backup prints {"path","ok","entries","accounts"}, move {"ok","entries","accounts","rows"}
+
+Both start from the ledger that the settings name. A backup is put in its place while nothing runs, and ledger.sqlite-wal and
+ledger.sqlite-shm are removed with the file that it replaces. PostgreSQL is backed up by its own tools, such as pg_dump.
+
+Before a ledger is moved the service has to be stopped, so that no request runs. It is verified, copied in one transaction
+with its hashes, verified there, and both have to end in the same heads. The file stays as it was: set TRIBUTARY_DATABASE_URL
+before the service is started again, so that no request is written to it any more.
+`;
+
+const backup: Command = {
+  help,
+  operands: ["PATH"],
+  options: {},
+  run: async (line, shell) => {
+    const from = ensureFile(shell, "Back up PostgreSQL with its own tools, such as pg_dump.");
+    const path = resolve(shell.folder, operand(line, 0));
+    const { backUp } = await import("../ledger/sqlite/backup.ts");
+    const { accounts, entries, ok, problemsTotal } = backUp(from, path);
+    return {
+      json: { path, ok, entries, accounts },
+      text: ok
+        ? `${path}: ${sizeOf(entries, accounts)}, verified.\n`
+        : `${path} was written, but has ${String(problemsTotal)} problems, as the ledger has. See: ${shell.programName} verify\n`,
+      exitCode: ok ? 0 : 1,
+    };
+  },
+};
+
+const move: Command = {
+  help,
+  operands: [],
+  options: { to: { type: "string" } },
+  run: async (line, shell) => {
+    const to = line.texts["to"];
+    if (to === undefined || !/^postgres(?:ql)?:\/\//.test(to))
+      throw misuse("ledger move needs --to postgres://user:password@host:5432/database.");
+    const path = ensureFile(shell, "It is in PostgreSQL already.");
+    // What dead processes held returns once their leases have ended, so that only what runs is in the way.
+    await withLedger(shell, (ledger) => ledger.expire());
+    const { report, rows } = await moveLedger(path, to, shell);
+    const { accounts, entries } = report;
+    return {
+      json: { ok: true, entries, accounts, rows },
+      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is as it was.\n`,
+    };
+  },
+};
+
+/** `ledger ...` */
+export const ledgerCommands: CommandGroup = { help, actions: { backup, move } };
+
+function sizeOf(entries: number, accounts: number): string {
+  return `${entries.toLocaleString("en")} entries of ${accounts.toLocaleString("en")} accounts`;
+}
+
+/** The file of the ledger that the settings name. */
+function ensureFile(shell: Shell, otherwise: string): string {
+  const { database } = ensureConfig(shell);
+  if (database.kind === "postgres")
+    throw new CommandError("not_possible", 1, `The ledger is no SQLite file. ${otherwise}`);
+  if (existsSync(database.path)) return database.path;
+  throw new CommandError(
+    "not_found",
+    1,
+    `There is no ledger at ${database.path}. Name it in TRIBUTARY_DATABASE_URL, or its folder in TRIBUTARY_DATA_DIR.`,
+  );
+}
+
+async function moveLedger(
+  path: string,
+  url: string,
+  shell: Shell,
+): Promise<{ readonly report: VerifyReport; readonly rows: CopiedRows }> {
+  const config = ensureConfig(shell);
+  const { openSqliteSource } = await import("../ledger/sqlite/source.ts");
+  const { importLedger } = await import("../ledger/postgres/import.ts");
+  // Locked until the end: both are compared as they are now.
+  using source = openSqliteSource(path);
+  if (source.open > 0)
+    throw new CommandError(
+      "not_possible",
+      1,
+      `${String(source.open)} requests run on this ledger, so nothing was moved. Stop the service, which lets them end; what a killed one held returns within a lease (TRIBUTARY_LEASE_SECONDS).`,
+    );
+  const before = source.verify();
+  if (!before.ok)
+    throw new CommandError(
+      "not_possible",
+      1,
+      `The ledger has ${String(before.problemsTotal)} problems, so nothing was moved. See: ${shell.programName} verify`,
+    );
+  await using target = await openLedger({ ...config, database: { kind: "postgres", url } });
+  const rows = await importLedger({ url }, source);
+  const report = await target.verify([], true);
+  if (!report.ok || report.heads.join() !== before.heads.join())
+    throw new CommandError(
+      "failed",
+      1,
+      `The ledger was copied, but differs there. Keep using ${path}, drop the schema tributary of the other one, and report this.`,
+    );
+  return { report, rows };
+}

@@ -1,0 +1,55 @@
+import type { Row } from "./row.ts";
+import type { VerifyReport } from "./verify-journal.ts";
+
+/** A table that moves with a ledger, and its columns; both stores have the same. */
+export interface CopiedTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** In this order its rows are read, and written. */
+  readonly order: string;
+}
+
+/** Everything but rate tickets, which are worth nothing after a minute. What others refer to comes first. */
+export const copiedTables: readonly CopiedTable[] = [
+  table(
+    "account",
+    "id",
+    "id name status balance_nanos held_nanos running entries head created_at_ms",
+  ),
+  table("api_key", "account_id, id", "account_id id name secret_hash created_at_ms revoked_at_ms"),
+  table(
+    "reservation",
+    "request_id",
+    `account_id request_id key_id state format streamed input_bound allowance input_nanos_per_million
+     output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
+     reasoning_tokens admitted_at_ms lease_until_ms resolved_at_ms first_output_ms total_ms reserved_sequence
+     resolved_sequence head`,
+  ),
+  table(
+    "entry",
+    "account_id, sequence",
+    `account_id sequence at_ms kind balance_delta_nanos held_delta_nanos actor request_id note hash`,
+  ),
+  table(
+    "checkpoint",
+    "account_id",
+    "account_id sequence hash balance_nanos held_nanos credited_nanos at_ms",
+  ),
+  table("seal_key", "sequence", "id secret created_at_ms"),
+];
+
+function table(name: string, order: string, columns: string): CopiedTable {
+  return { name, order, columns: columns.trim().split(/\s+/) };
+}
+
+/** A ledger to copy. Nobody writes to it as long as it is open. */
+export interface LedgerSource extends Disposable {
+  /** How many requests run; a ledger moves without any. */
+  readonly open: number;
+  verify(): VerifyReport;
+  /** All rows of a table, in pieces; each call begins anew. */
+  read(table: CopiedTable): Iterable<readonly Row[]>;
+}
+
+/** How many rows of each table were copied. */
+export type CopiedRows = Readonly<Record<string, number>>;
