@@ -76,19 +76,19 @@ describe("usage", () => {
     ]);
   });
 
-  it("from a time on and before another, to the millisecond", async () => {
+  it("from a time on and before another", async () => {
     const requests = async (...options: readonly string[]): Promise<number> => {
       const rows = (await json("usage", ...options)) as readonly { readonly requests: number }[];
       return rows.reduce((sum, one) => sum + one.requests, 0);
     };
-    expect(await requests("--since", "2026-03-01T11:00:00Z")).toBe(4);
-    expect(await requests("--since", "2026-03-01T11:00:00.001Z")).toBe(3);
-    expect(await requests("--until", "2026-03-01T11:59:59.999Z")).toBe(1);
-    expect(await requests("--since", "2026-03-01T12:00:00+01:00", "--until", "2026-03-02")).toBe(2);
-    expect(await requests("--since", "2026-03-02")).toBe(2);
+    expect(
+      await requests("--since", "2026-03-01T12:00:00.001+01:00", "--until", "2026-03-02"),
+    ).toBe(1);
     const days = Math.ceil((Date.now() - at("2026-03-01")) / day);
     expect(await requests("--since", `${String(days)}d`)).toBe(4);
-    expect(await requests("--until", `${String(days)}d`)).toBe(0);
+    expect((await run("usage", "--until", `${String(days)}d`)).stdout).toBe(
+      "No request has ended in this time.\n",
+    );
   });
 
   it("is a table with a total, csv, or a JSON object a line", async () => {
@@ -110,9 +110,6 @@ describe("usage", () => {
     );
     const lines = (await run("usage", "--format", "jsonl")).stdout.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(await json("usage"));
-    expect((await run("usage", "--since", "1h")).stdout).toBe(
-      "No request has ended in this time.\n",
-    );
   });
 
   it.each([
