@@ -1,10 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { agents, codexWithKnownModels } from "./agents.ts";
 import { capabilities, type Capability } from "./capabilities.ts";
+import { inColumns } from "./columns.ts";
 import { installAgents } from "./install.ts";
+import { runSdkTests } from "./sdk-table.ts";
 import type { Outcome } from "./trial.ts";
 
-// node tests/agents/main.ts [--all] [--only TEXT]: runs the coding agents against the service and prints a table.
+// node tests/agents/main.ts [--all] [--only TEXT]: runs agents and SDKs against the service and prints
+// which of them can do what. --only: just the agents and capabilities whose names hold the text.
 const flags = process.argv.slice(2);
 const all = flags.includes("--all");
 const only = flags.includes("--only") ? (flags[flags.indexOf("--only") + 1] ?? "") : "";
@@ -61,7 +64,16 @@ async function runAll(programs: string): Promise<void> {
     while (cells.length < chosen.length) cells.push("");
     table.push([agent.name, agent.version, ...cells]);
   }
-  console.log(`\n${inColumns(table)}\n`);
+  console.log(`\nAgents as programs\n${inColumns(table)}\n`);
+  if (only === "") {
+    const sdks = runSdkTests(all);
+    for (const failure of sdks.failures) console.log(`FAILED  ${failure}`);
+    console.log(
+      `SDKs in a program, and what agents were recorded to send\n${inColumns(sdks.table)}\n`,
+    );
+    passed += sdks.passed;
+    failed += sdks.failed;
+  }
   console.log(`${String(passed)} passed, ${String(failed)} failed`);
   process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 }
@@ -82,17 +94,4 @@ function report(title: string, { output, problems, statuses, tookMs }: Outcome):
   );
   for (const problem of problems) console.log(`    ${problem}`);
   if (problems.length > 0) console.log(output.slice(-4_000).replaceAll(/^/gmu, "    | "));
-}
-
-function inColumns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
-  );
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return lines.join("\n");
 }
