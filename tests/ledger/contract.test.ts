@@ -98,7 +98,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
           if (books === 0) await compareBooks(world);
         },
       ),
-      { numRuns: 32 },
+      { numRuns: 24 },
     );
   }, 60_000);
 });

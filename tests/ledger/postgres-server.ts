@@ -21,8 +21,8 @@ export interface PostgresServer extends AsyncDisposable {
 const run = promisify(execFile);
 const user = "ledger";
 
-/** Where the server's programs are; null: there are none. */
-export function findPostgres(): string | null {
+/** The folder with the server's programs, or with another one of PostgreSQL's; null: there is none. */
+export function findPostgres(program = "initdb"): string | null {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian)
     ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a))
@@ -32,7 +32,7 @@ export function findPostgres(): string | null {
     ...(process.env["PATH"] ?? "").split(delimiter),
     ...versions.map((version) => join(debian, version, "bin")),
   ];
-  return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
+  return folders.find((folder) => existsSync(join(folder, program))) ?? null;
 }
 
 /** Whether tests want a server: in CI a missing one fails them instead of leaving them out. */
@@ -73,6 +73,10 @@ export async function startPostgres(
     );
     ended = once(server, "exit");
     signal = (name) => void server.kill(name);
+    // Where a test process ends without disposing what it has opened.
+    const end = (): void => void server.kill("SIGQUIT");
+    process.once("exit", end);
+    server.once("exit", () => process.off("exit", end));
     const until = performance.now() + 20_000;
     for (;;) {
       try {

@@ -186,7 +186,7 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
           one.availableNanos - chargedNanos,
         );
       }),
-      { numRuns: 80 },
+      { numRuns: 50 },
     );
   }, 60_000);
 

@@ -162,11 +162,20 @@ async function takeSnapshot<Value>(
     cursors += 1;
     const name = `rows_${String(cursors)}`;
     await client.query(`declare ${name} no scroll cursor for ${sql}`);
+    const text = `fetch ${String(piece)} from ${name}`;
+    const fetchPiece = (): Promise<readonly TextRow[]> => {
+      const fetched = client
+        .query<(string | null)[]>({ text, rowMode: "array" })
+        .then(({ rows }) => rows);
+      // Nobody may be left to hear of it when the reader has stopped.
+      fetched.catch(ignore);
+      return fetched;
+    };
+    let next = fetchPiece();
     for (;;) {
-      const { rows } = await client.query<(string | null)[]>({
-        text: `fetch ${String(piece)} from ${name}`,
-        rowMode: "array",
-      });
+      const rows = await next;
+      // The server gathers the next piece while this one is worked on.
+      if (rows.length === piece) next = fetchPiece();
       if (rows.length > 0) yield rows;
       if (rows.length < piece) return;
     }
