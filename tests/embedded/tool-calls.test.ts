@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { JsonObject, Tool } from "../../src/conversation/conversation.ts";
+import type { JsonObject, Tool, Turn } from "../../src/conversation/conversation.ts";
 import { ask, counts, openTinyEngine, until, type Question, type TinyEngine } from "./ask.ts";
 import { parametersCases } from "./schema-arbitrary.ts";
 
@@ -312,25 +312,57 @@ describe("a model that thinks", () => {
     patienceMs,
   );
 
-  it(
-    "thinks before a call that is forced, where its template begins with a thought",
-    async () => {
+  it.each([
+    ["closes its thought", ["I must", "</thi", "nk> x"], "(I must)"],
+    ["ends its turn instead", ["I must"], "(I must)"],
+  ])(
+    "makes the call that is forced after it %s, where every answer begins with one",
+    async (_name, words, thought) => {
       const opens = chatTemplate.replace(
-        "assistant\n' }}{% endif %}",
-        "assistant\n<think>' }}{% endif %}",
+        /assistant\n' \}\}\{% endif %\}$/u,
+        "assistant\n<think>\n' }}{% endif %}",
       );
+      expect(opens).not.toBe(chatTemplate);
       await using engine = await openTinyEngine(
         {},
-        { chatTemplate: opens, script: ["xx"], closing: true },
+        { chatTemplate: opens, script: words, closing: true },
       );
-      const { reason, said } = await hear(engine, {
-        begin: "",
-        tools: [tool("weather", city)],
+      const { reason, said, usage } = await hear(engine, {
+        tools: [tool("weather", city), tool("other", city)],
         toolChoice: { type: "required" },
         outputTokensMax: 400,
       });
-      expect(said).toMatch(/\[weather\]\{.*\}$/u);
+      expect(said.slice(0, thought.length)).toBe(thought);
+      expect(said.slice(thought.length)).toMatch(/^\[(weather|other)\]\{.*\}$/u);
       expect(reason).toBe("tool-calls");
+      expect(usage?.reasoningTokens).toBe(words.length === 1 ? 2 : words.length);
+    },
+    patienceMs,
+  );
+
+  it(
+    "gets its thought of the turn under way again, and none of earlier turns",
+    async () => {
+      await using engine = await openTinyEngine({}, { chatTemplate, script });
+      const inputTokens = async (turns: readonly Turn[]): Promise<number> => {
+        const { usage } = await hear(engine, { turns, outputTokensMax: 1 });
+        return usage?.inputTokens ?? 0;
+      };
+      const call = { type: "tool-call", id: "c", name: "act", arguments: "{}" } as const;
+      const underWay = (thought: string): readonly Turn[] => [
+        { role: "user", text: "hi" },
+        { role: "assistant", parts: [{ type: "reasoning", text: thought }, call] },
+        { role: "tool", callId: "c", text: "done" },
+      ];
+      const earlier = (thought: string): readonly Turn[] => [
+        ...underWay(thought),
+        { role: "assistant", parts: [{ type: "text", text: "so" }] },
+        { role: "user", text: "and?" },
+      ];
+      expect(await inputTokens(earlier("long thought"))).toBe(await inputTokens(earlier("")));
+      expect(await inputTokens(underWay("long thought"))).toBeGreaterThan(
+        await inputTokens(underWay("")),
+      );
     },
     patienceMs,
   );
