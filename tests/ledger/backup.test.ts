@@ -1,0 +1,192 @@
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { openRecordingShell } from "../cli/recording-shell.ts";
+import {
+  execute,
+  findPostgres,
+  postgresTests,
+  startPostgres,
+  type PostgresServer,
+} from "./postgres-server.ts";
+import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
+
+// A backup is taken while requests come and go, is put in place as documented, and has to add up.
+
+const rules = { ...defaultSettings, requestsPerMinute: 1_000_000, leaseMs: 600_000 };
+
+interface Load {
+  /** A key of an account with an open request. */
+  readonly secret: string;
+  /** Resolves once so many requests more have ended. */
+  more(requests: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Four callers with an account each, who admit and settle until they are stopped, beside a request that stays open. */
+async function startLoad(ledger: StoreLedger): Promise<Load> {
+  const state = { stopped: false, ended: 0 };
+  const keys: string[] = [];
+  for (let at = 0; at < 4; at += 1) {
+    const { id } = await ledger.createAccount("load", 10n ** 15n);
+    keys.push((await ledger.createKey(id, "load")).secret);
+  }
+  const call = async (key: string): Promise<void> => {
+    const caller = await ledger.authorize(key, false);
+    await ledger.admit(orderOf(caller));
+    while (!state.stopped) {
+      const next = orderOf(caller);
+      await ledger.admit(next);
+      await ledger.settle(settlementOf(next));
+      state.ended += 1;
+    }
+  };
+  const callers = keys.map(call);
+  // Rejections are told where they are waited for.
+  for (const caller of callers) caller.catch(() => undefined);
+  return {
+    secret: keys[0] ?? "",
+    async more(requests) {
+      const wanted = state.ended + requests;
+      const done = vi.waitUntil(() => state.ended >= wanted, { timeout: 8_000, interval: 5 });
+      await Promise.race([done, ...callers]);
+    },
+    async stop() {
+      state.stopped = true;
+      await Promise.all(callers);
+    },
+  };
+}
+
+let requests = 0;
+function orderOf(caller: Caller): AdmitOrder {
+  requests += 1;
+  return {
+    requestId: `req_${String(requests)}`,
+    caller,
+    inputBound: 1_000,
+    outputTokensRequested: 100,
+    outputTokensFitting: null,
+    format: "messages",
+    streamed: true,
+  };
+}
+
+function settlementOf(order: AdmitOrder): Settlement {
+  return {
+    requestId: order.requestId,
+    accountId: order.caller.accountId,
+    outcome: "completed",
+    usage: { inputTokens: 500, cachedInputTokens: 0, outputTokens: 20, reasoningTokens: 0 },
+    firstOutputMs: 3,
+    totalMs: 9,
+  };
+}
+
+describe("tributary ledger backup", () => {
+  test("taken under load it verifies, is restored by putting it in place, and goes on", async () => {
+    using file = temporaryLedger();
+    const command = openRecordingShell(file.folder, {
+      TRIBUTARY_DATABASE_URL: `sqlite:${file.path}`,
+    });
+    const copy = join(file.folder, "copy.sqlite");
+    await using ledger = await openSqliteLedger({ ...rules, path: file.path }, { now: Date.now });
+    const load = await startLoad(ledger);
+    await load.more(50);
+    const result = await command("ledger", "backup", "copy.sqlite", "--json");
+    expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+    await load.more(50);
+    await load.stop();
+    const told = JSON.parse(result.stdout) as { readonly entries: number };
+    expect(told).toMatchObject({ path: copy, ok: true, accounts: 4 });
+    expect(told.entries).toBeGreaterThan(100);
+    expect((statSync(copy).mode & 0o777).toString(8)).toBe("600");
+    for (const suffix of ["-wal", "-shm", "-journal"])
+      expect([suffix, existsSync(copy + suffix)]).toEqual([suffix, false]);
+    // Nothing that came after it is in the copy, and the ledger itself went on.
+    const after = await ledger.verify([], true);
+    expect([after.ok, after.entries > told.entries]).toEqual([true, true]);
+
+    using restored = temporaryLedger();
+    copyFileSync(copy, restored.path);
+    await using again = await openSqliteLedger(
+      { ...rules, path: restored.path },
+      { now: () => Date.now() + 600_001 },
+    );
+    const before = await again.verify([], true);
+    expect(before).toMatchObject({ ok: true, entries: told.entries });
+    expect((await ledger.verify(before.heads)).ok).toBe(true);
+    expect(await again.expire()).toBeGreaterThanOrEqual(4);
+    const caller = await again.authorize(load.secret, true);
+    await again.admit(orderOf(caller));
+    expect(await again.verify(before.heads)).toMatchObject({ ok: true });
+    expect(auditProblems(restored.path)).toEqual([]);
+  });
+
+  test("does not write over a file, and leaves none behind when it fails", async () => {
+    using file = temporaryLedger();
+    const command = openRecordingShell(file.folder, {
+      TRIBUTARY_DATABASE_URL: `sqlite:${file.path}`,
+    });
+    const missing = await command("ledger", "backup", "copy.sqlite");
+    expect(missing).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(missing.stderr).toContain("There is no ledger at");
+    expect(existsSync(file.path)).toBe(false);
+    writeFileSync(join(file.folder, "mine"), "mine");
+    writeFileSync(
+      file.path,
+      "no ledger either, but long enough for SQLite to look at it".repeat(20),
+    );
+    expect(await command("ledger", "backup", "mine")).toMatchObject({ exitCode: 1 });
+    expect(readFileSync(join(file.folder, "mine"), "utf8")).toBe("mine");
+    const damaged = await command("ledger", "backup", "copy.sqlite", "--json");
+    expect(JSON.parse(damaged.stderr)).toMatchObject({ error: { code: "not_possible" } });
+    expect(existsSync(join(file.folder, "copy.sqlite"))).toBe(false);
+  });
+});
+
+const programs = findPostgres("pg_dump");
+
+describe.runIf(postgresTests && programs !== null)("pg_dump", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 30_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("taken under load is restored as documented, verifies and goes on", async () => {
+    using file = temporaryLedger();
+    const run = promisify(execFile);
+    const program = (name: string): string => join(programs ?? "", name);
+    const url = await server.createDatabase("source");
+    const path = join(file.folder, "ledger.dump");
+    await using ledger = await openPostgresLedger({ ...rules, url }, {});
+    const load = await startLoad(ledger);
+    await load.more(50);
+    // prettier-ignore
+    await run(program("pg_dump"), ["--format=custom", "--schema=tributary", `--file=${path}`, url]);
+    await load.more(50);
+    await load.stop();
+    const copy = await server.createDatabase("restored");
+    await run(program("pg_restore"), [`--dbname=${copy}`, path]);
+    const after = await ledger.verify([]);
+    await execute(copy, "update tributary.reservation set lease_until_ms = 0 where state = 'open'");
+    await using again = await openPostgresLedger({ ...rules, url: copy }, {});
+    const before = await again.verify([], true);
+    expect([before.ok, before.entries > 100, before.entries < after.entries]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect((await ledger.verify(before.heads)).ok).toBe(true);
+    expect(await again.expire()).toBeGreaterThanOrEqual(4);
+    await again.admit(orderOf(await again.authorize(load.secret, true)));
+    expect(await again.verify(before.heads)).toMatchObject({ ok: true });
+  });
+});
