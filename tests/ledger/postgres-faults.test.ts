@@ -197,6 +197,39 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("done");
   });
 
+  test.each(["40001", "40P01"])(
+    "what others get in the way of (%s) is done again, and given up after some tries",
+    async (code) => {
+      const url = await newDatabase();
+      await using ledger = await open(url);
+      const caller = await firstCaller(ledger);
+      // As a server answers that keeps an account elsewhere: a sequence counts on through what is rolled back.
+      await execute(
+        url,
+        `create sequence conflicts;
+         create function conflict() returns trigger language plpgsql as $body$
+         begin
+           if nextval('conflicts') <= 3 then raise exception 'conflict' using errcode = '${code}'; end if;
+           return new;
+         end
+         $body$;
+         create trigger conflict before insert on tributary.entry for each row execute function conflict()`,
+      );
+      const asked = order(caller, "req_1");
+      expect(await refusal(ledger.admit(asked))).toBe("done");
+      expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(1_400_000n);
+      await execute(url, "select setval('conflicts', 1)");
+      expect((await ledger.creditAccount(caller.accountId, 5n, null)).balanceNanos).toBe(
+        10n ** 12n + 5n,
+      );
+      await execute(
+        url,
+        "select setval('conflicts', 1); alter sequence conflicts increment by -1 minvalue -100",
+      );
+      expect(await refusal(ledger.admit(order(caller, "req_2")))).toBe("overloaded");
+    },
+  );
+
   test("of replicas that start at once one migrates, and one makes the first account", async () => {
     const url = await newDatabase();
     const reports: MigrationReport[] = [];
