@@ -1,7 +1,9 @@
 import { hash } from "node:crypto";
 import { costNanos } from "../../src/admission/price.ts";
+import type { Usage } from "../../src/conversation/generation-event.ts";
 import { isRecord } from "../cases/files.ts";
 import type { TestService } from "../service/start-service.ts";
+import { usageOf } from "./script.ts";
 
 /** One request of an agent as the service's log has it. */
 export interface SeenRequest {
@@ -51,15 +53,15 @@ export async function chargeProblems(
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   let charged = 0n;
-  const costs: string[] = [];
+  const answers: (number | null)[] = [];
   for (const { failureCode, keyId, requestId, status, streamed } of requests) {
     if (streamed === null) continue;
     const receipt = await service.ledger.showReceipt(requestId);
     const went = status === 200 && failureCode === null;
     const cost = receipt.chargedNanos ?? -1n;
     charged += cost;
-    if (went) costs.push(`${keyId === agentKeyId ? "" : requestId}${cost.toString()}`);
     const { usage, outcome } = receipt;
+    if (went && keyId === agentKeyId) answers.push(answerOf(usage));
     const wanted =
       !went || usage === null
         ? 0n
@@ -71,10 +73,19 @@ export async function chargeProblems(
     }
     if (went && wanted === 0n) problems.push(`${requestId} was not charged`);
   }
-  // Every scripted answer to the agent reports another usage.
-  if (new Set(costs).size !== costs.length) problems.push("two requests were charged one usage");
+  if (answers.includes(null) || new Set(answers).size !== answers.length) {
+    problems.push(`not every answer's usage was charged once: ${answers.join(", ")}`);
+  }
   if (spentNanos !== charged) {
     problems.push(`${spentNanos.toString()} left the account, receipts say ${charged.toString()}`);
   }
   return problems;
+}
+
+/** Which scripted answer has this usage; null for none. */
+function answerOf(usage: Usage | null): number | null {
+  if (usage === null) return null;
+  const index = (usage.inputTokens - usageOf(0).promptTokens) / 100;
+  const told = usageOf(index);
+  return Number.isInteger(index) && told.completionTokens === usage.outputTokens ? index : null;
 }
