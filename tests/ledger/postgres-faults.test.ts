@@ -1,5 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { once } from "node:events";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
@@ -22,16 +23,18 @@ function newDatabase(): Promise<string> {
 interface OpenChanges {
   readonly busyMs?: number;
   readonly connections?: number;
+  readonly now?: () => number;
   readonly onRetry?: () => void;
   readonly onMigrated?: (report: MigrationReport) => void;
 }
 
 function open(url: string, changes: OpenChanges = {}): Promise<StoreLedger> {
-  const { onMigrated, onRetry, ...rest } = changes;
+  const { now, onMigrated, onRetry, ...rest } = changes;
   const { concurrencyPerAccount, leaseMs, prices, requestsPerMinute } = defaultSettings;
   return openPostgresLedger(
     { concurrencyPerAccount, leaseMs, prices, requestsPerMinute, url, ...rest },
     {
+      ...(now === undefined ? {} : { now }),
       ...(onMigrated === undefined ? {} : { onMigrated }),
       ...(onRetry === undefined ? {} : { telemetry: { ledgerRetry: onRetry } }),
     },
@@ -69,6 +72,15 @@ async function firstCaller(ledger: StoreLedger): Promise<Caller & { readonly sec
 
 async function refusal(promise: Promise<unknown>): Promise<string> {
   return promise.then(() => "done", codeOf);
+}
+
+/** Keeps an account's row, as another program would, until it is disposed. */
+async function lockAccount(url: string, accountId: string): Promise<AsyncDisposable> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query("begin");
+  await client.query("select 1 from tributary.account where id = $1 for update", [accountId]);
+  return { [Symbol.asyncDispose]: () => client.end() };
 }
 
 /** Between a replica and the server; can swallow the next answer and then cut the line. */
@@ -187,14 +199,34 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     const url = await newDatabase();
     await using ledger = await open(url, { busyMs: 150, connections: 2 });
     const caller = await firstCaller(ledger);
-    const held = execute(
-      url,
-      "begin; select 1 from tributary.account for update; select pg_sleep(1); commit",
-    );
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("overloaded");
-    await held;
+    {
+      await using _ = await lockAccount(url, caller.accountId);
+      expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("overloaded");
+    }
     expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("done");
+  });
+
+  test("an account that cannot be had holds up the expiry of no other", async () => {
+    const url = await newDatabase();
+    let now = 1_000_000;
+    await using ledger = await open(url, { busyMs: 200, connections: 2, now: () => now });
+    const one = await firstCaller(ledger);
+    now += 1;
+    const other = await ledger.createAccount("other", 10n ** 12n);
+    const { secret } = await ledger.createKey(other.id, "other");
+    const held = async (): Promise<readonly bigint[]> =>
+      (await ledger.listAccounts()).map(({ heldNanos }) => heldNanos);
+    for (const locked of [0, 1]) {
+      await ledger.admit(order(one, `req_1${String(locked)}`));
+      await ledger.admit(order(await ledger.authorize(secret, false), `req_2${String(locked)}`));
+      now += 60_000;
+      {
+        await using _ = await lockAccount(url, locked === 0 ? one.accountId : other.id);
+        expect(await refusal(ledger.expire())).toBe("overloaded");
+        expect(await held()).toEqual(locked === 0 ? [1_400_000n, 0n] : [0n, 1_400_000n]);
+      }
+      expect(await ledger.expire()).toBe(1);
+    }
   });
 
   test.each(["40001", "40P01"])(

@@ -54,12 +54,18 @@ export function openResolve(database: Database, leaseMs: number, clock: Clock): 
       await database.query(sweep, limits.rateWindowMs, limits.ledgerGroupMax, clock());
       const accounts = await database.query(due, clock(), limits.ledgerGroupMax);
       let total = 0;
-      // A transaction an account: no lock of one waits for another's.
+      let failed: { readonly error: unknown } | null = null;
+      // A transaction an account: no lock of one waits for another's, and one that cannot be had holds up no other.
       for (const account of accounts) {
         const id = idOf(account, "account_id", "acct_");
-        const [row] = await database.query(expire, id, clock());
-        if (row !== undefined) total += numberOf(row, "count");
+        try {
+          const [row] = await database.query(expire, id, clock());
+          if (row !== undefined) total += numberOf(row, "count");
+        } catch (error) {
+          failed ??= { error };
+        }
       }
+      if (failed !== null) throw failed.error;
       return total;
     },
   };
