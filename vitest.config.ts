@@ -6,8 +6,10 @@ export default defineConfig({
     include: ["tests/**/*.test.ts"],
     exclude: ["tests/{weights,package,slow}/**", "node_modules/**"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
-    testTimeout: 10_000,
-    hookTimeout: 10_000,
+    // Most tests wait for sockets and processes: one at a time would leave both cores of a small machine idle.
+    maxWorkers: 3,
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
     dangerouslyIgnoreUnhandledErrors: false,
     passWithNoTests: false,
   },
