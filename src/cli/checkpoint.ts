@@ -1,4 +1,5 @@
 import { type Command, CommandError, misuse } from "./command.ts";
+import { counted } from "./counted.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readTime } from "./read-time.ts";
 
@@ -30,7 +31,7 @@ export const checkpointCommand: Command = {
         throw new CommandError(
           "not_possible",
           1,
-          `The ledger has ${String(problemsTotal)} problems, so nothing was rolled up. See: ${shell.programName} verify`,
+          `The ledger has ${counted(problemsTotal, "problem", "problems")}, so nothing was rolled up. See: ${shell.programName} verify`,
         );
       const ids =
         account === undefined ? (await ledger.listAccounts()).map(({ id }) => id) : [account];
@@ -43,7 +44,7 @@ export const checkpointCommand: Command = {
       }
       return {
         json: { accounts, removed },
-        text: `${removed.toLocaleString("en")} entries of ${accounts.toLocaleString("en")} accounts were rolled up.\n`,
+        text: `Rolled up: ${counted(removed, "entry", "entries")} of ${counted(accounts, "account", "accounts")}.\n`,
       };
     });
   },

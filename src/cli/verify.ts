@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
 import { type Command, CommandError, misuse, type Shell } from "./command.ts";
+import { counted } from "./counted.ts";
 import { withLedger } from "./open-ledger.ts";
 
 const help = `Adds up the whole ledger again, from its first entry, and compares: balances, what is held, every receipt, the chain of
@@ -69,12 +70,13 @@ function toJson(report: VerifyReport): unknown {
 
 function describe(report: VerifyReport, heads: number): string {
   const { entries, ok, problems, problemsTotal } = report;
-  const size = `${entries.toLocaleString("en")} entries of ${report.accounts.toLocaleString("en")} accounts`;
-  if (ok) return `ok: ${size} add up${heads === 0 ? "" : " and continue the heads given"}.\n`;
+  const size = `${counted(entries, "entry", "entries")} of ${counted(report.accounts, "account", "accounts")}`;
+  if (ok)
+    return `ok: ${size}, all of it adds up${heads === 0 ? "" : ", and it continues the heads given"}.\n`;
   const lines = problems.map(({ account, code, message, request, sequence }) => {
     const entry = sequence === null ? "" : ` entry ${String(sequence)}`;
     return `${account}${entry}${request === null ? "" : ` (${request})`}: ${message} [${code}]\n`;
   });
   const more = problemsTotal > problems.length ? `, of which these are the first` : "";
-  return `${lines.join("")}${size}: ${problemsTotal.toLocaleString("en")} problems${more}.\n`;
+  return `${lines.join("")}${size}: ${counted(problemsTotal, "problem", "problems")}${more}.\n`;
 }

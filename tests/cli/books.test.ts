@@ -181,7 +181,7 @@ describe("verify", () => {
       problems: [],
       problems_total: 0,
     });
-    expect((await run("verify")).stdout).toBe("ok: 11 entries of 2 accounts add up.\n");
+    expect((await run("verify")).stdout).toBe("ok: 11 entries of 2 accounts, all of it adds up.\n");
   });
 
   it("names the first bad entry, with exit code 1", async () => {
@@ -210,7 +210,9 @@ describe("verify", () => {
 
   it("proves heads of receipts, and heads that were saved", async () => {
     const { head } = (await json("receipt", "req_a2")) as { readonly head: string };
-    expect((await run("verify", "--against", head)).stdout).toContain("continue the heads given");
+    expect((await run("verify", "--against", head)).stdout).toContain(
+      "it continues the heads given",
+    );
     await run("verify", "--save-heads", "heads.txt");
     const saved = readFileSync(join(folder, "heads.txt"), "utf8").trimEnd().split("\n");
     expect(saved.map((line) => line.slice(0, 11))).toEqual(["acct_ann:8:", "acct_bob:3:"]);
@@ -251,7 +253,7 @@ describe("checkpoint", () => {
     expect(await json("usage")).toEqual(before);
     expect(await json("receipt", "req_a1")).toMatchObject({ charged: "0.00018" });
     const { stdout } = await run("checkpoint", "--before", "1d", "--account", "acct_bob");
-    expect(stdout).toBe("3 entries of 1 accounts were rolled up.\n");
+    expect(stdout).toBe("Rolled up: 3 entries of 1 account.\n");
     expect(await json("verify")).toMatchObject({ ok: true, entries: 5 });
   });
 
@@ -259,7 +261,7 @@ describe("checkpoint", () => {
     damage("update account set balance_nanos = balance_nanos + 1 where id = 'acct_bob'");
     const result = await run("checkpoint", "--before", "1d");
     expect(result.exitCode).toBe(1);
-    expect(result.stderr).toContain("1 problems");
+    expect(result.stderr).toContain("1 problem,");
     expect(JSON.parse((await run("verify", "--json")).stdout)).toMatchObject({ entries: 11 });
   });
 
