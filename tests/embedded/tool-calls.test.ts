@@ -153,14 +153,14 @@ describe("a call that is forced", () => {
     patienceMs,
   );
 
-  it("is not ended by a stop sequence inside its arguments, nor bent by penalties", async () => {
+  it("is not ended by a stop sequence inside its arguments", async () => {
     const { reason, said } = await hear(engine, {
       tools: [
         tool("act", { type: "object", properties: { s: { const: "aaSTOPaa" } }, required: ["s"] }),
       ],
       toolChoice: { type: "tool", name: "act" },
       outputTokensMax: 100,
-      options: { stopSequences: ["STOP"], presencePenalty: 2, frequencyPenalty: 2, temperature: 0 },
+      options: { stopSequences: ["STOP"], temperature: 0 },
     });
     expect(said.replaceAll(" ", "")).toBe('[act]{"s":"aaSTOPaa"}');
     expect(reason).toBe("tool-calls");
@@ -280,6 +280,40 @@ describe("a template that knows tools", () => {
       expect(second.usage?.cachedInputTokens).toBeGreaterThan(0);
       expect(second.usage?.inputTokens).toBeGreaterThan(first.usage?.inputTokens ?? Infinity);
       expect(second.said.startsWith("[weather]{")).toBe(true);
+      // Two calls of one turn, as other engines make them; without tools the template still tells them.
+      const both = [
+        { role: "user", text: "hi" },
+        {
+          role: "assistant",
+          parts: [
+            { type: "text", text: "Both." },
+            { type: "tool-call", id: "c1", name: "weather", arguments: '{"city":"Rome"}' },
+            { type: "tool-call", id: "c2", name: "weather", arguments: "no JSON" },
+          ],
+        },
+        { role: "tool", callId: "c1", text: "sunny" },
+        { role: "tool", callId: "c2", text: '{"sky":"grey"}' },
+        { role: "user", text: "and?" },
+      ] as const;
+      const third = await hear(engine, { turns: both, outputTokensMax: 2 });
+      expect(third.said).toBe("<call>\n{");
+    },
+    patienceMs,
+  );
+});
+
+describe("a context without room for tools", () => {
+  it(
+    "is described so, and such requests are answered in text",
+    async () => {
+      await using engine = await openTinyEngine({ contextTokens: 512 });
+      expect(engine.deployment.describe().takesTools).toBe(false);
+      const { said } = await hear(engine, {
+        tools: [tool("act")],
+        toolChoice: { type: "required" },
+        outputTokensMax: 4,
+      });
+      expect(said).toBe("0123");
     },
     patienceMs,
   );

@@ -90,14 +90,22 @@ function openTemplates(model: LlamaModel, warn: (message: string) => void): Temp
       trimLeadingWhitespaceInResponses: false,
     });
   try {
-    const plain = open("noJinja");
-    const wrapper = open("auto");
-    const syntax = wrapper.usingJinjaFunctionCallTemplate ? findSyntax(wrapper) : null;
-    return { plain, withTools: syntax === null ? null : { wrapper, syntax } };
+    return { plain: open("noJinja"), withTools: openWithTools(() => open("auto")) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     warn(`the model's own chat template cannot be used (${reason}); using one of its family`);
     return { plain: resolveChatWrapper(model, { noJinja: true }), withTools: null };
+  }
+}
+
+/** null: the template knows no tools, or in a way that is not understood. */
+function openWithTools(open: () => JinjaTemplateChatWrapper): Templates["withTools"] {
+  try {
+    const wrapper = open();
+    const syntax = wrapper.usingJinjaFunctionCallTemplate ? findSyntax(wrapper) : null;
+    return syntax === null ? null : { wrapper, syntax };
+  } catch {
+    return null;
   }
 }
 
