@@ -62,7 +62,7 @@ describe("a stream whose reader stops", () => {
     await expect.poll(() => response.headersSent).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 50));
     read();
-    await expect.poll(() => calls).toEqual(["pause", "resume"]);
+    await expect.poll(() => calls, { timeout: 10_000 }).toEqual(["pause", "resume"]);
     stream.end("data: last\n\n");
   });
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
+import { openRandom } from "../doubles/random.ts";
 
 /** What one ledger went through. */
 export interface KillReport {
@@ -22,7 +23,7 @@ export interface KillReport {
 export async function runKillRounds(rounds: number, seed: number): Promise<KillReport> {
   using file = temporaryLedger();
   const keys = await prepare(file.path);
-  const random = generator(seed);
+  const random = openRandom(seed);
   const report = { kills: 0, admitted: 0, settled: 0, leftOpen: 0 };
   const problems: string[] = [];
   const seen = new Map<string, string>();
@@ -125,15 +126,4 @@ async function heldAfterRecovery(path: string): Promise<readonly string[]> {
       .filter(({ heldNanos }) => heldNanos !== 0n)
       .map(({ heldNanos, id }) => `${id} still holds ${String(heldNanos)}`),
   ];
-}
-
-/** A small generator of numbers from 0 to 1, a function of its seed. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b_79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

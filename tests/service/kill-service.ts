@@ -13,6 +13,7 @@ import {
 } from "../doubles/scripted-deployment.ts";
 import { auditProblems } from "../ledger/support.ts";
 import { configOf, formats, openOperatorLedger, post } from "./start-service.ts";
+import { openRandom } from "../doubles/random.ts";
 
 /** What a service went through that was killed again and again. */
 export interface ServiceKillReport {
@@ -50,7 +51,7 @@ export async function runServiceKills(rounds: number, seed: number): Promise<Ser
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "tributary-kills-"));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const random = generator(seed);
+  const random = openRandom(seed);
   const deployment = opened.use(await startScriptedDeployment());
   answerSlowly(deployment, random);
   const environment = {
@@ -296,15 +297,4 @@ async function heldAfterRecovery(
   program.signal("SIGTERM");
   const code = await program.exited;
   return code === 0 ? held : [...held, `it ended with ${String(code)}: ${program.stderr()}`];
-}
-
-/** A small generator of numbers from 0 to 1, a function of its seed. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b_79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { costNanos } from "../../src/admission/price.ts";
 import { finish, type Step } from "../doubles/scripted-deployment.ts";
 import { formats, startService, type TestKey, type TestService } from "./start-service.ts";
+import { openRandom } from "../doubles/random.ts";
 
 const mebibyte = 1024 * 1024;
 const stopMs = 2_000;
@@ -93,7 +94,7 @@ describe("32 concurrent streams of numbered deltas", () => {
 
 /** 64 MiB in one stream, four readers that stop, three clients that leave, a deployment that breaks, 23 others. */
 function plans(seed: number): readonly Plan[] {
-  const random = generator(seed);
+  const random = openRandom(seed);
   const plain = (number: number): Plan => ({
     number,
     format: formats[number % 3] ?? formats[0],
@@ -317,15 +318,4 @@ function report(runs: readonly Run[], tookMs: number): void {
     `${String(tookMs)} ms; taken and not yet in the kernel ${worst("worstUnsentBytes")}, held in the service ` +
       `${worst("worstHeldBytes")}, unread with the kernel's buffers ${worst("worstUnreadBytes")}`,
   );
-}
-
-/** A small generator of numbers from 0 to 1, a function of its seed. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b_79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
