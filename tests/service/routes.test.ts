@@ -67,7 +67,7 @@ describe("what is not offered", () => {
     expect(await response.text()).toMatch(/base address/);
   });
 
-  it("is told by method too: 405 with allow, 426 for a WebSocket", async () => {
+  it("is told by method too: 405 with allow", async () => {
     const get = await ask("GET", "/v1/chat/completions");
     expect(get.status).toBe(405);
     expect(get.headers.get("allow")).toBe("POST");
