@@ -1,3 +1,4 @@
+import type { UsageRow } from "./books.ts";
 import type { Account, KeyRecord } from "./ledger.ts";
 
 /** A row as a store's driver gives it; integers arrive as bigint, so that credit is never rounded. */
@@ -23,6 +24,20 @@ export function keyOf(row: Row): KeyRecord {
     name: textOf(row, "name"),
     createdAtMs: numberOf(row, "created_at_ms"),
     revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
+  };
+}
+
+/** A line of usage, from the columns that both stores' sums are named by. */
+export function usageRowOf(row: Row): UsageRow {
+  return {
+    accountId: textOf(row, "account_id"),
+    group: textOf(row, "grouped"),
+    requests: numberOf(row, "requests"),
+    inputTokens: numberOf(row, "input"),
+    cachedInputTokens: numberOf(row, "cached"),
+    outputTokens: numberOf(row, "output"),
+    reasoningTokens: numberOf(row, "reasoning"),
+    chargedNanos: bigOf(row, "charged"),
   };
 }
 

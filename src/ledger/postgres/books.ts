@@ -1,6 +1,6 @@
-import type { UsageGrouping, UsageRow } from "../books.ts";
+import type { UsageGrouping } from "../books.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf, bigOf, numberOf, type Row, textOf } from "../row.ts";
+import { accountOf, usageRowOf } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import type { Database } from "./database.ts";
 import type { PostgresOperations } from "./operations.ts";
@@ -69,18 +69,5 @@ export function openBooks(
       const rows = await database.query({ name: "", text }, accountId, sinceMs, untilMs);
       return rows.map(usageRowOf);
     },
-  };
-}
-
-function usageRowOf(row: Row): UsageRow {
-  return {
-    accountId: textOf(row, "account_id"),
-    group: textOf(row, "grouped"),
-    requests: numberOf(row, "requests"),
-    inputTokens: numberOf(row, "input"),
-    cachedInputTokens: numberOf(row, "cached"),
-    outputTokens: numberOf(row, "output"),
-    reasoningTokens: numberOf(row, "reasoning"),
-    chargedNanos: bigOf(row, "charged"),
   };
 }

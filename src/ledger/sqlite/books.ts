@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { UsageGrouping, UsageRow } from "../books.ts";
+import type { UsageGrouping } from "../books.ts";
 import type { StoreOperations } from "../operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf, bigOf, numberOf, type Row, textOf } from "../row.ts";
+import { accountOf, usageRowOf } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
 
@@ -62,18 +62,5 @@ export function openBooks(
       );
       return statement.all(query.accountId, query.sinceMs, query.untilMs).map(usageRowOf);
     },
-  };
-}
-
-function usageRowOf(row: Row): UsageRow {
-  return {
-    accountId: textOf(row, "account_id"),
-    group: textOf(row, "grouped"),
-    requests: numberOf(row, "requests"),
-    inputTokens: numberOf(row, "input"),
-    cachedInputTokens: numberOf(row, "cached"),
-    outputTokens: numberOf(row, "output"),
-    reasoningTokens: numberOf(row, "reasoning"),
-    chargedNanos: bigOf(row, "charged"),
   };
 }
