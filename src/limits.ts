@@ -47,6 +47,8 @@ export const limits = {
   settlementWaitMs: 250,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
+  /** What the kernel takes of an answer before its reader does: a bandwidth of 2.5 MiB a second over a path of 100 ms. */
+  sendBufferBytes: 128 * 1024,
   /** A reader that takes nothing of what waits for it for this long counts as gone. */
   readerStallMs: 600_000,
   /**

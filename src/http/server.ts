@@ -5,6 +5,7 @@ import type { RequestId } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
 import { findRoute } from "./routes.ts";
+import { boundSendBuffers } from "./send-buffer.ts";
 import type { Service } from "./service.ts";
 
 /** A server that listens. */
@@ -57,6 +58,7 @@ export async function listen(
       resolve();
     });
   });
+  boundSendBuffers(server, limits.sendBufferBytes);
   return {
     host: address.host,
     port: portOf(server),
