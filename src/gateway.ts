@@ -103,7 +103,6 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
     return openOpenaiCompatibleDeployment(config.deployment, {
       now: Date.now,
       newId,
-      onRefused: (facts) => telemetry.deploymentRefused(facts),
       onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
     });
   // Loaded only when it is wanted: a service in front of an HTTP deployment starts without it.

@@ -5,6 +5,7 @@ import type {
   Prompt,
   RunningGeneration,
 } from "../deployment/deployment.ts";
+import { DeploymentRefusal } from "../deployment/deployment-refusal.ts";
 import type { Finish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import type {
@@ -205,9 +206,15 @@ function openAdmittedGeneration(
       }
     },
     end(ending) {
+      if (ending.type === "failed") tellRefusal(order.requestId, ending.failure, parts.telemetry);
       void settleAndEnd(ending);
     },
   };
+}
+
+function tellRefusal(requestId: RequestId, { cause }: Failure, telemetry: Telemetry): void {
+  if (cause instanceof DeploymentRefusal)
+    telemetry.deploymentRefused({ requestId, ...cause.fields });
 }
 
 /** Settles, and waits a little for it; the answer's end does not wait for a store that is slow. */

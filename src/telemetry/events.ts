@@ -38,7 +38,7 @@ export interface Telemetry {
   }): void;
   /** The deployment refused a request: `words` may quote the prompt and appear at `debug` only. */
   deploymentRefused(facts: {
-    readonly requestId: string | null;
+    readonly requestId: string;
     readonly status: number;
     readonly type: string | null;
     readonly code: string | null;

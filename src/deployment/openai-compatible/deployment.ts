@@ -11,17 +11,12 @@ import type {
   PromptRecipe,
   RunningGeneration,
 } from "../deployment.ts";
+import { DeploymentRefusal } from "../deployment-refusal.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
 import { Connections } from "./connections.ts";
 import type { DialectName, ReasoningField } from "./dialect.ts";
 import { type Ask, discover, type Discovery, refuseStatus } from "./discovery.ts";
-import {
-  type Fault,
-  type FaultFacts,
-  faultOfAnswer,
-  faultOfStreamError,
-  type Refusal,
-} from "./fault.ts";
+import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.ts";
 import { completeBody, openaiPromptRecipe, prepareOpenaiPrompt } from "./request.ts";
 import { UpstreamGeneration } from "./upstream-generation.ts";
 
@@ -46,8 +41,6 @@ export interface OpenaiCompatibleParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: (prefix: string) => string;
-  /** Called for every refusal; `words` may quote the prompt. */
-  readonly onRefused: (refusal: Refusal & { readonly requestId: null }) => void;
   /** Called when the deployment was found, and when it was not. */
   readonly onLifecycle?: (
     event: string,
@@ -184,17 +177,18 @@ class OpenaiCompatibleDeployment implements Deployment {
       retryAfter,
       nowMs: this.#parts.now(),
     });
-    const told = ({ failure, refusal }: Fault): Failure => {
-      this.#parts.onRefused({ requestId: null, ...refusal });
+    const seen = (failure: Failure): Failure => {
+      const { cause } = failure;
+      const missing = cause instanceof DeploymentRefusal && cause.fields.status === 404;
       // Another model may have taken the place of the one that was found.
-      if (refusal.status === 404 && this.#settings.model === null) this.#look();
+      if (missing && this.#settings.model === null) this.#look();
       return failure;
     };
     return {
       newId: this.#parts.newId,
-      failureOf: (error) => told(faultOfStreamError(error, facts(null))),
+      failureOf: (error) => seen(failureOfStreamError(error, facts(null))),
       failureOfAnswer: (status, body, retryAfter) =>
-        told(faultOfAnswer(status, body, facts(retryAfter))),
+        seen(failureOfAnswer(status, body, facts(retryAfter))),
       onEnd: (generation) => void this.#running.delete(generation),
     };
   }

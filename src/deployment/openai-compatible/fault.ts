@@ -1,20 +1,6 @@
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
-
-/** What a deployment said when it refused. `words` may quote the prompt: for the log at `debug` only. */
-export interface Refusal {
-  readonly status: number;
-  readonly type: string | null;
-  readonly code: string | null;
-  readonly param: string | null;
-  readonly words: string;
-}
-
-/** A refusal, told from an answer with an error status or from an error inside a stream. */
-export interface Fault {
-  readonly failure: Failure;
-  readonly refusal: Refusal;
-}
+import { DeploymentRefusal, type RefusalFields as Refusal } from "../deployment-refusal.ts";
 
 /** What is known beside the deployment's own words. Tokens. */
 export interface FaultFacts {
@@ -26,27 +12,21 @@ export interface FaultFacts {
   readonly nowMs: number;
 }
 
-/** The Failure of an answer that has an error status. */
-export function faultOfAnswer(status: number, body: string, facts: FaultFacts): Fault {
-  return faultOf(readRefusal(status, parsedOrText(body)), facts);
+/** The Failure of an answer that has an error status; its cause is a DeploymentRefusal. */
+export function failureOfAnswer(status: number, body: string, facts: FaultFacts): Failure {
+  return failureOf(readRefusal(status, parsedOrText(body)), facts);
 }
 
 /** The Failure of an error object inside a stream, which may carry the status that came too late. */
-export function faultOfStreamError(error: unknown, facts: FaultFacts): Fault {
+export function failureOfStreamError(error: unknown, facts: FaultFacts): Failure {
   const refusal = readRefusal(0, error);
   const status = statusOf(refusal);
-  return faultOf({ ...refusal, status }, facts);
-}
-
-function faultOf(refusal: Refusal, facts: FaultFacts): Fault {
-  return { refusal, failure: failureOf(refusal, facts) };
+  return failureOf({ ...refusal, status }, facts);
 }
 
 function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
   const { status } = refusal;
-  const cause = new Error(
-    `the deployment answered ${String(status)} ${refusal.type ?? ""} ${refusal.code ?? ""}`.trim(),
-  );
+  const cause = new DeploymentRefusal(refusal);
   if (status === 429 || status === 503 || status === 529)
     return new Failure("overloaded", "The model has too much to do at the moment. Try again.", {
       retryAfterSeconds: retryAfterSeconds(facts),

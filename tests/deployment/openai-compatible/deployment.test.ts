@@ -6,7 +6,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Deployment, Ending } from "../../../src/deployment/deployment.ts";
-import type { OpenaiCompatibleParts } from "../../../src/deployment/openai-compatible/deployment.ts";
 import {
   delta,
   finish,
@@ -19,8 +18,6 @@ import {
 } from "../../doubles/scripted-deployment.ts";
 import { record, type Recording } from "../recording-sink.ts";
 import { openDeployment, openReadyDeployment } from "./open-deployment.ts";
-
-type Refusal = Parameters<OpenaiCompatibleParts["onRefused"]>[0];
 
 const never = new AbortController().signal;
 
@@ -643,28 +640,28 @@ describe("a refusal", () => {
     [429, "overloaded"],
     [500, "deployment_failed"],
     [503, "overloaded"],
-  ])("with status %i is %s, told to the log and never accepted", async (status, code) => {
-    await using engine = await startScriptedDeployment();
-    const refusals: Refusal[] = [];
-    await using deployment = await openReadyDeployment(
-      engine.url,
-      {},
-      { onRefused: (refusal) => refusals.push(refusal) },
-    );
-    const body = { error: { message: "words", type: "T", code: "C", param: "p" } };
-    engine.answerNext(...statusAnswer(status, body, { "retry-after": "17" }));
-    const recording = run(deployment);
-    const ending = await recording.ended;
-    expect(codeOf(ending)).toBe(code);
-    expect(recording.acceptedCalls).toBe(0);
-    expect(refusals).toEqual([
-      { requestId: null, status, type: "T", code: "C", param: "p", words: "words" },
-    ]);
-    if (code === "overloaded")
-      expect(ending).toMatchObject({ failure: { facts: { retryAfterSeconds: 17 } } });
-    expect(codeOf(await run(deployment).ended)).toBe("finished");
-    expect(engine.requests.map((each) => each.requestOfConnection)).toEqual([1, 2]);
-  });
+  ])(
+    "with status %i is %s, kept as the failure's cause, and never accepted",
+    async (status, code) => {
+      await using engine = await startScriptedDeployment();
+      await using deployment = await openReadyDeployment(engine.url);
+      const body = { error: { message: "words", type: "T", code: "C", param: "p" } };
+      engine.answerNext(...statusAnswer(status, body, { "retry-after": "17" }));
+      const recording = run(deployment);
+      const ending = await recording.ended;
+      expect(codeOf(ending)).toBe(code);
+      expect(recording.acceptedCalls).toBe(0);
+      expect(ending).toMatchObject({
+        failure: {
+          cause: { fields: { status, type: "T", code: "C", param: "p", words: "words" } },
+        },
+      });
+      if (code === "overloaded")
+        expect(ending).toMatchObject({ failure: { facts: { retryAfterSeconds: 17 } } });
+      expect(codeOf(await run(deployment).ended)).toBe("finished");
+      expect(engine.requests.map((each) => each.requestOfConnection)).toEqual([1, 2]);
+    },
+  );
 
   test("that does not end is cut", async () => {
     await using engine = await startScriptedDeployment();

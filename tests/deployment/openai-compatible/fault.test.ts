@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
 import {
+  DeploymentRefusal,
+  type RefusalFields,
+} from "../../../src/deployment/deployment-refusal.ts";
+import {
   type FaultFacts,
-  faultOfAnswer,
-  faultOfStreamError,
+  failureOfAnswer,
+  failureOfStreamError,
 } from "../../../src/deployment/openai-compatible/fault.ts";
+import type { Failure } from "../../../src/failure.ts";
 
 const facts: FaultFacts = {
   inputTokensEstimate: 100,
@@ -19,11 +24,11 @@ function openaiError(message: string, rest: object = {}): string {
 }
 
 const tokensOf = (inputTokensEstimate: number) =>
-  faultOfAnswer(400, '{"error":"the input length exceeds the context length"}', {
+  failureOfAnswer(400, '{"error":"the input length exceeds the context length"}', {
     ...facts,
     contextTokens: 4096,
     inputTokensEstimate,
-  }).failure.facts.tokens;
+  }).facts.tokens;
 
 describe("an overflow of the context", () => {
   test.each([
@@ -165,7 +170,7 @@ describe("an overflow of the context", () => {
     ["a proxy's limit", 413, "<html>413 Request Entity Too Large</html>", undefined],
     ["a code alone", 400, openaiError("no", { code: "context_length_exceeded" }), undefined],
   ])("is recognised: %s", (_name, status, body, tokens) => {
-    const { failure } = faultOfAnswer(status, body, facts);
+    const failure = failureOfAnswer(status, body, facts);
     expect(failure.code).toBe("input_too_large");
     expect(failure.facts.tokens).toEqual(tokens);
   });
@@ -177,7 +182,7 @@ describe("an overflow of the context", () => {
 });
 
 const secondsOf = (retryAfter: string | null) =>
-  faultOfAnswer(503, "", { ...facts, retryAfter }).failure.facts.retryAfterSeconds;
+  failureOfAnswer(503, "", { ...facts, retryAfter }).facts.retryAfterSeconds;
 
 describe("a status", () => {
   test.each([
@@ -204,7 +209,7 @@ describe("a status", () => {
       "[]",
       '{"detail":[{"msg":"x"}]}',
     ])
-      expect(faultOfAnswer(status, body, facts).failure.code).toBe(code);
+      expect(failureOfAnswer(status, body, facts).code).toBe(code);
   });
 
   test("that says busy tells how long to wait, 1 to 60 seconds", () => {
@@ -219,7 +224,7 @@ describe("a status", () => {
   });
 });
 
-const codeOf = (error: unknown) => faultOfStreamError(error, facts).failure.code;
+const codeOf = (error: unknown) => failureOfStreamError(error, facts).code;
 
 test("an error inside a stream is judged by the status that it names, else by its kind", () => {
   expect(codeOf({ error: { message: "x", code: 429 } })).toBe("overloaded");
@@ -241,20 +246,31 @@ test("an error inside a stream is judged by the status that it names, else by it
   );
 });
 
+function fieldsOf({ cause }: Failure): RefusalFields {
+  if (cause instanceof DeploymentRefusal) return cause.fields;
+  throw new Error("the failure's cause is no refusal");
+}
+
 test("the deployment's words go into the refusal, never into the failure's message", () => {
   const secret = "the prompt said OPEN SESAME";
   for (const status of [400, 401, 422, 429, 500, 503]) {
-    const { failure, refusal } = faultOfAnswer(
+    const failure = failureOfAnswer(
       status,
       openaiError(secret, { type: "T", code: "C", param: "messages" }),
       facts,
     );
-    expect(refusal).toEqual({ status, type: "T", code: "C", param: "messages", words: secret });
+    expect(fieldsOf(failure)).toEqual({
+      status,
+      type: "T",
+      code: "C",
+      param: "messages",
+      words: secret,
+    });
     expect(failure.message).not.toContain("SESAME");
     expect(String(failure.cause)).not.toContain("SESAME");
   }
-  expect(faultOfAnswer(500, secret, facts).refusal.words).toBe(secret);
-  expect(faultOfAnswer(422, `{"detail":[{"msg":"${secret}"}]}`, facts).refusal.words).toContain(
-    secret,
-  );
+  const wordsOf = (status: number, body: string) =>
+    fieldsOf(failureOfAnswer(status, body, facts)).words;
+  expect(wordsOf(500, secret)).toBe(secret);
+  expect(wordsOf(422, `{"detail":[{"msg":"${secret}"}]}`)).toContain(secret);
 });

@@ -28,7 +28,6 @@ export function openDeployment(
     {
       now: Date.now,
       newId: (prefix) => `${prefix}${(ids += 1)}`,
-      onRefused: () => undefined,
       ...parts,
     },
   );

@@ -1,7 +1,7 @@
 import { openEventOrderCheck } from "../../../src/conversation/check-event-order.ts";
 import type { GenerationEvent, Usage } from "../../../src/conversation/generation-event.ts";
 import { openAnswerReader } from "../../../src/deployment/openai-compatible/answer-reader.ts";
-import { faultOfStreamError } from "../../../src/deployment/openai-compatible/fault.ts";
+import { failureOfStreamError } from "../../../src/deployment/openai-compatible/fault.ts";
 import { Failure } from "../../../src/failure.ts";
 
 /** A whole answer as it was understood. */
@@ -24,12 +24,12 @@ export function readAnswer(
   const reader = openAnswerReader(contentType, {
     newId: (prefix) => `${prefix}${(ids += 1)}`,
     failureOf: (error) =>
-      faultOfStreamError(error, {
+      failureOfStreamError(error, {
         inputTokensEstimate: 10,
         contextTokens: null,
         retryAfter: null,
         nowMs: 0,
-      }).failure,
+      }),
   });
   const take = () => {
     const batch = reader.takeEvents();
