@@ -1,14 +1,58 @@
 /** How severe a failure is for the person who runs the service. */
 export type FailureLogLevel = "debug" | "info" | "warn" | "error";
 
+/** `error.type` of the OpenAI shape. */
+export type OpenaiErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "insufficient_quota"
+  | "permission_error"
+  | "rate_limit_error"
+  | "server_error";
+
+/** `error.code` of the OpenAI shape. */
+export type OpenaiErrorCode =
+  | "invalid_value"
+  | "unsupported_value"
+  | "context_length_exceeded"
+  | "refused_by_deployment"
+  | "invalid_api_key"
+  | "insufficient_quota"
+  | "account_disabled"
+  | "not_found"
+  | "method_not_allowed"
+  | "upgrade_required"
+  | "request_timeout"
+  | "request_too_large"
+  | "unsupported_media_type"
+  | "rate_limit_exceeded"
+  | "concurrency_limit_exceeded"
+  | "internal_error"
+  | "deployment_failed"
+  | "overloaded"
+  | "deployment_timeout";
+
+/** `error.type` of the Messages shape. */
+export type MessagesErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "billing_error"
+  | "permission_error"
+  | "not_found_error"
+  | "request_too_large"
+  | "rate_limit_error"
+  | "api_error"
+  | "overloaded_error"
+  | "timeout_error";
+
 /** What one failure code means on the wire and in the log. */
 export interface FailureKind {
   readonly status: number;
   /** HTTP status on routes that answer in the Messages shape, where it differs. */
   readonly messagesStatus?: number;
-  readonly openaiType: string;
-  readonly openaiCode: string;
-  readonly messagesType: string;
+  readonly openaiType: OpenaiErrorType;
+  readonly openaiCode: OpenaiErrorCode;
+  readonly messagesType: MessagesErrorType;
   readonly logLevel: FailureLogLevel;
   /** Whether the answer carries `retry-after`; every other 4xx carries `x-should-retry: false`. */
   readonly retry: boolean;
@@ -159,8 +203,8 @@ export function failureFromData(data: FailureData): Failure {
 
 function kind(
   status: number,
-  [openaiType, openaiCode]: readonly [string, string],
-  messagesType: string,
+  [openaiType, openaiCode]: readonly [OpenaiErrorType, OpenaiErrorCode],
+  messagesType: MessagesErrorType,
 ): FailureKind {
   return { status, openaiType, openaiCode, messagesType, logLevel: "info", retry: false };
 }

@@ -1,12 +1,13 @@
 import { type Failure, type FailureKind } from "../failure.ts";
 import { limits } from "../limits.ts";
+import type { MessagesErrorBody, OpenaiError, ShortageFields } from "./error-wire.ts";
 import type { ErrorAnswer } from "./wire-format.ts";
 
 /** Which of the two error shapes a caller reads. */
 export type ErrorShape = "openai" | "messages";
 
 /** The `error` object of the OpenAI shape, shared by the Chat Completions and Responses formats. */
-export function buildOpenaiError(failure: Failure, requestId: string): Record<string, unknown> {
+export function buildOpenaiError(failure: Failure, requestId: string): OpenaiError {
   return {
     message: failure.message,
     type: failure.kind.openaiType,
@@ -18,7 +19,7 @@ export function buildOpenaiError(failure: Failure, requestId: string): Record<st
 }
 
 /** The body of the Messages shape. */
-export function buildMessagesError(failure: Failure, requestId: string): Record<string, unknown> {
+export function buildMessagesError(failure: Failure, requestId: string): MessagesErrorBody {
   const details = failure.facts.messagesDetails;
   return {
     type: "error",
@@ -62,9 +63,9 @@ function adviceHeaders(kind: FailureKind, failure: Failure): Record<string, stri
   return kind.status < 500 ? { "x-should-retry": "false" } : {};
 }
 
-function shortageFields(failure: Failure): Record<string, unknown> {
+function shortageFields(failure: Failure): ShortageFields | null {
   const { shortage } = failure.facts;
-  if (shortage === undefined) return {};
+  if (shortage === undefined) return null;
   return {
     balance: shortage.balance,
     held: shortage.held,

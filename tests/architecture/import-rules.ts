@@ -63,6 +63,9 @@ const packageHomes: Readonly<Record<string, string>> = {
   pino: "telemetry/",
   "gpt-tokenizer": "http/",
 };
+// Schemas of what leaves the service are for tests: they are not in the package, and neither is what they are made of.
+const schemaFile = /(?:^|\/|-)wire-schema\.ts$/u;
+const schemaPackage = "zod";
 const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;
 const compositionRoot = /^(cli\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
 const importSpecifier =
@@ -86,6 +89,9 @@ export function findImportProblems(file: string, source: string): string[] {
       if (allowed.modules !== undefined && !allowed.modules.includes(specifier)) {
         problems.push(`${file} imports ${specifier}: ${owner} may not`);
       }
+      if (specifier.split("/")[0] === schemaPackage && !schemaFile.test(file)) {
+        problems.push(`${file} imports ${specifier}: only schemas for tests may`);
+      }
       const home = packageHomes[specifier.split("/")[0] ?? ""];
       if (home !== undefined && !file.startsWith(home)) {
         problems.push(`${file} imports ${specifier}: only ${home} may`);
@@ -105,6 +111,9 @@ function findLocalProblems(file: string, target: string): string[] {
   const allowed = [owner, ...sharedFiles, ...(table[owner]?.folders ?? [])];
   if (!allowed.includes(targetOwner) || (sharedFiles.includes(owner) && owner !== targetOwner)) {
     problems.push(`${file} imports ${target}: ${owner} may not import ${targetOwner}`);
+  }
+  if (schemaFile.test(target) && !schemaFile.test(file)) {
+    problems.push(`${file} imports ${target}: schemas are for tests, and not in the package`);
   }
   const part = concretePart.exec(target)?.[1];
   if (part !== undefined && !file.startsWith(`${part}/`) && !compositionRoot.test(file)) {

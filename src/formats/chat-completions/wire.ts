@@ -56,3 +56,69 @@ export interface ChatCompletionBody {
   ];
   readonly usage: ChatUsage;
 }
+
+/** One frame of a stream, but for `[DONE]` and the frame of an error. */
+export type ChatCompletionChunk = ChatDeltaChunk | ChatFinishChunk | ChatUsageChunk;
+
+/** What all chunks of one answer have in common. */
+interface ChatChunkHead {
+  readonly id: string;
+  readonly object: "chat.completion.chunk";
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+}
+
+/** A piece of an answer. */
+export interface ChatDeltaChunk extends ChatChunkHead {
+  readonly choices: readonly [
+    { readonly index: 0; readonly delta: ChatDelta; readonly finish_reason: null },
+  ];
+  /** In every chunk of a stream that was asked for usage, in none of any other. */
+  readonly usage?: null;
+}
+
+/** The end of an answer. */
+export interface ChatFinishChunk extends ChatChunkHead {
+  readonly choices: readonly [
+    {
+      readonly index: 0;
+      readonly delta: Readonly<Record<string, never>>;
+      readonly finish_reason: ChatFinishReason;
+    },
+  ];
+  readonly usage?: null;
+}
+
+/** The last chunk of a stream that was asked for usage. */
+export interface ChatUsageChunk extends ChatChunkHead {
+  readonly choices: readonly [];
+  readonly usage: ChatUsage;
+}
+
+/** What a chunk adds: the role once, then one kind of thing a chunk. */
+export type ChatDelta =
+  | { readonly role: "assistant"; readonly content: "" }
+  | { readonly content: string }
+  | { readonly reasoning_content: string }
+  | { readonly tool_calls: readonly [ChatToolCallStart | ChatToolCallPiece] };
+
+/** The beginning of a call. */
+export type ChatToolCallStart =
+  | {
+      readonly index: number;
+      readonly id: string;
+      readonly type: "function";
+      readonly function: { readonly name: string; readonly arguments: "" };
+    }
+  | {
+      readonly index: number;
+      readonly id: string;
+      readonly type: "custom";
+      readonly custom: { readonly name: string; readonly input: "" };
+    };
+
+/** More of what a call is made with. */
+export type ChatToolCallPiece =
+  | { readonly index: number; readonly function: { readonly arguments: string } }
+  | { readonly index: number; readonly custom: { readonly input: string } };

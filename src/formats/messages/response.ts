@@ -7,6 +7,7 @@ import type {
   MessageBody,
   MessagesBlock,
   MessagesEcho,
+  MessagesStop,
   MessagesStopReason,
   MessagesUsage,
 } from "./wire.ts";
@@ -29,10 +30,7 @@ export function buildMessage(
 }
 
 /** Why an answer stopped. A stop sequence is told only where the deployment names it. */
-export function spellStop({ reason, stopSequence }: EngineFinish): {
-  readonly stop_reason: MessagesStopReason;
-  readonly stop_sequence: string | null;
-} {
+export function spellStop({ reason, stopSequence }: EngineFinish): MessagesStop {
   if (reason === "stop" && stopSequence !== null)
     return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
   return { stop_reason: stopReasons[reason], stop_sequence: null };

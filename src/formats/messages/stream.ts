@@ -1,9 +1,15 @@
 import type { GenerationEvent } from "../../conversation/generation-event.ts";
 import { encodeNamedEvent, pingComment } from "../../sse/server-sent-event.ts";
 import { buildMessagesError } from "../error-answer.ts";
+import type { MessagesErrorBody } from "../error-wire.ts";
 import type { AnswerContext, ReasoningWriter, StreamEncoder } from "../wire-format.ts";
 import { buildMessagesUsage, spellStop } from "./response.ts";
-import type { MessageBody, MessagesBlock, MessagesEcho } from "./wire.ts";
+import type {
+  MessagesEcho,
+  MessagesEmptyBlock,
+  MessagesStreamEvent,
+  OpeningMessage,
+} from "./wire.ts";
 
 const ping = `${pingComment}${encodeNamedEvent("ping", '{"type":"ping"}')}`;
 const deltaEvent = "event: content_block_delta\ndata: ";
@@ -14,7 +20,7 @@ export function openMessagesStream(context: AnswerContext<MessagesEcho>): Stream
   return {
     open: () => {
       const message = buildOpeningMessage(context);
-      return encodeNamedEvent("message_start", JSON.stringify({ type: "message_start", message }));
+      return encodeFrame({ type: "message_start", message });
     },
     encode(batch) {
       let frames = "";
@@ -24,19 +30,21 @@ export function openMessagesStream(context: AnswerContext<MessagesEcho>): Stream
     keepalive: () => ping,
     finish(finish) {
       const usage = buildMessagesUsage(finish.usage);
-      const last = { type: "message_delta", delta: spellStop(finish), usage };
       return (
-        encodeNamedEvent("message_delta", JSON.stringify(last)) +
-        encodeNamedEvent("message_stop", '{"type":"message_stop"}')
+        encodeFrame({ type: "message_delta", delta: spellStop(finish), usage }) +
+        encodeFrame({ type: "message_stop" })
       );
     },
-    fail: (failure) =>
-      encodeNamedEvent("error", JSON.stringify(buildMessagesError(failure, context.requestId))),
+    fail: (failure) => encodeFrame(buildMessagesError(failure, context.requestId)),
   };
 }
 
+function encodeFrame(event: MessagesStreamEvent | MessagesErrorBody): string {
+  return encodeNamedEvent(event.type, JSON.stringify(event));
+}
+
 /** The deployment has not counted yet, so the input is an estimate; `message_delta` has the settled numbers. */
-function buildOpeningMessage(context: AnswerContext<MessagesEcho>): MessageBody {
+function buildOpeningMessage(context: AnswerContext<MessagesEcho>): OpeningMessage {
   return {
     id: context.newId("msg_"),
     type: "message",
@@ -60,18 +68,14 @@ function openBlocks(reasoning: ReasoningWriter): { encodeEvent(event: Generation
   let opening = "";
   let signer: ReturnType<ReasoningWriter["openSigner"]> | null = null;
 
-  function start(block: MessagesBlock, deltaType: string, deltaField: string): string {
+  function start(block: MessagesEmptyBlock, deltaType: string, deltaField: string): string {
     index += 1;
     opening = `${deltaEvent}{"type":"content_block_delta","index":${String(index)},"delta":{"type":"${deltaType}","${deltaField}":`;
-    const started = { type: "content_block_start", index, content_block: block };
-    return encodeNamedEvent("content_block_start", JSON.stringify(started));
+    return encodeFrame({ type: "content_block_start", index, content_block: block });
   }
 
   function stop(): string {
-    return encodeNamedEvent(
-      "content_block_stop",
-      `{"type":"content_block_stop","index":${String(index)}}`,
-    );
+    return encodeFrame({ type: "content_block_stop", index });
   }
 
   function encodeSignature(): string {

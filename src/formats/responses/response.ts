@@ -9,6 +9,8 @@ import type {
   ResponsesBody,
   ResponsesEcho,
   ResponsesErrorCode,
+  ResponsesIncomplete,
+  ResponsesOutcome,
   ResponsesUsage,
 } from "./wire.ts";
 
@@ -44,24 +46,17 @@ export function buildResponsesBody(
   state: AnswerState,
 ): ResponsesBody {
   const { echo } = context;
-  const status = statusOf(state);
+  const outcome = buildOutcome(state, context.now);
   return {
     id,
     object: "response",
     created_at: Math.floor(context.createdAtMs / 1000),
-    status,
-    completed_at: status === "completed" ? Math.floor(context.now() / 1000) : null,
+    ...outcome,
     background: false,
-    error:
-      state.type === "failed"
-        ? { code: errorCodeOf(state.failure.code), message: state.failure.message }
-        : null,
-    incomplete_details: state.type === "finished" ? detailsOf(state.finish.reason) : null,
     instructions: echo.instructions,
     max_output_tokens: echo.maxOutputTokens,
     max_tool_calls: null,
     model: echo.model,
-    output: state.type === "in-progress" ? [] : state.output,
     parallel_tool_calls: echo.parallelToolCalls,
     previous_response_id: null,
     prompt_cache_key: echo.promptCacheKey,
@@ -79,18 +74,35 @@ export function buildResponsesBody(
     presence_penalty: 0,
     frequency_penalty: 0,
     access_programs: null,
-    usage: state.type === "finished" ? buildUsage(state.finish.usage) : null,
     metadata: echo.metadata,
   };
 }
 
-function statusOf(state: AnswerState): ResponsesBody["status"] {
-  if (state.type === "in-progress") return "in_progress";
-  if (state.type === "failed") return "failed";
-  return isCut(state.finish.reason) ? "incomplete" : "completed";
+function buildOutcome(state: AnswerState, now: () => number): ResponsesOutcome {
+  const base = { completed_at: null, error: null, incomplete_details: null, usage: null };
+  switch (state.type) {
+    case "in-progress":
+      return { ...base, status: "in_progress", output: [] };
+    case "failed": {
+      const { code, message } = state.failure;
+      const error = { code: errorCodeOf(code), message };
+      return { ...base, status: "failed", error, output: state.output };
+    }
+    case "finished": {
+      const { output, finish } = state;
+      const usage = buildUsage(finish.usage);
+      const incomplete_details = detailsOf(finish.reason);
+      if (incomplete_details !== null)
+        return { ...base, status: "incomplete", incomplete_details, output, usage };
+      const completed_at = Math.floor(now() / 1000);
+      return { ...base, status: "completed", completed_at, output, usage };
+    }
+    default:
+      return state satisfies never;
+  }
 }
 
-function detailsOf(reason: FinishReason): ResponsesBody["incomplete_details"] {
+function detailsOf(reason: FinishReason): ResponsesIncomplete["incomplete_details"] | null {
   switch (reason) {
     case "length":
       return { reason: "max_output_tokens" };

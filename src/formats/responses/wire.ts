@@ -1,3 +1,4 @@
+import type { OpenaiErrorCode } from "../../failure.ts";
 import type { Fields } from "../read-fields.ts";
 
 /** How a flat tool name is told to the client, for the tools where that is not a plain function call. */
@@ -80,7 +81,7 @@ export interface CustomToolCallItem {
 export interface TextPart {
   readonly type: "output_text";
   readonly text: string;
-  readonly annotations: readonly never[];
+  readonly annotations: readonly [];
 }
 
 /** Text of reasoning. */
@@ -111,24 +112,67 @@ export interface ResponsesUsage {
 export type ResponsesErrorCode = "server_error" | "rate_limit_exceeded" | "context_length_exceeded";
 
 /** The response object: the whole of a body, and what the first and last frames of a stream carry. */
-export interface ResponsesBody {
+export type ResponsesBody = ResponsesHead & ResponsesOutcome;
+
+/** How far the answer has come, with what goes with it. */
+export type ResponsesOutcome =
+  | ResponsesInProgress
+  | ResponsesCompleted
+  | ResponsesIncomplete
+  | ResponsesFailed;
+
+/** Nothing has ended yet. */
+export interface ResponsesInProgress {
+  readonly status: "in_progress";
+  readonly completed_at: null;
+  readonly error: null;
+  readonly incomplete_details: null;
+  readonly output: readonly [];
+  readonly usage: null;
+}
+
+/** The model was done. */
+export interface ResponsesCompleted {
+  readonly status: "completed";
+  /** Seconds since 1970. */
+  readonly completed_at: number;
+  readonly error: null;
+  readonly incomplete_details: null;
+  readonly output: readonly OutputItem[];
+  readonly usage: ResponsesUsage;
+}
+
+/** The model was stopped. */
+export interface ResponsesIncomplete {
+  readonly status: "incomplete";
+  readonly completed_at: null;
+  readonly error: null;
+  readonly incomplete_details: { readonly reason: "max_output_tokens" | "content_filter" };
+  readonly output: readonly OutputItem[];
+  readonly usage: ResponsesUsage;
+}
+
+/** Nothing was charged, whatever had ended before. */
+export interface ResponsesFailed {
+  readonly status: "failed";
+  readonly completed_at: null;
+  readonly error: { readonly code: ResponsesErrorCode; readonly message: string };
+  readonly incomplete_details: null;
+  readonly output: readonly OutputItem[];
+  readonly usage: null;
+}
+
+/** What an answer says of itself however far it has come. */
+export interface ResponsesHead {
   readonly id: string;
   readonly object: "response";
   /** Seconds since 1970. */
   readonly created_at: number;
-  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
-  /** Seconds since 1970; null unless the answer was completed. */
-  readonly completed_at: number | null;
   readonly background: false;
-  readonly error: { readonly code: ResponsesErrorCode; readonly message: string } | null;
-  readonly incomplete_details: {
-    readonly reason: "max_output_tokens" | "content_filter";
-  } | null;
   readonly instructions: string | null;
   readonly max_output_tokens: number | null;
   readonly max_tool_calls: null;
   readonly model: string;
-  readonly output: readonly OutputItem[];
   readonly parallel_tool_calls: boolean;
   readonly previous_response_id: null;
   readonly prompt_cache_key: string | null;
@@ -146,6 +190,113 @@ export interface ResponsesBody {
   readonly presence_penalty: 0;
   readonly frequency_penalty: 0;
   readonly access_programs: null;
-  readonly usage: ResponsesUsage | null;
   readonly metadata: Fields;
+}
+
+/** One frame of a stream. Frames are numbered from 0 without gaps. */
+export type ResponsesStreamEvent = { readonly sequence_number: number } & (
+  | ResponsesStateEvent
+  | ResponsesItemEvent
+  | ResponsesPartEvent
+  | ResponsesTextEvent
+  | ResponsesErrorEvent
+);
+
+/** Frames that carry the response object. */
+export type ResponsesStateEvent =
+  | {
+      readonly type: "response.created" | "response.in_progress";
+      readonly response: ResponsesHead & ResponsesInProgress;
+    }
+  | {
+      readonly type: "response.completed";
+      readonly response: ResponsesHead & ResponsesCompleted;
+    }
+  | {
+      readonly type: "response.incomplete";
+      readonly response: ResponsesHead & ResponsesIncomplete;
+    }
+  | { readonly type: "response.failed"; readonly response: ResponsesHead & ResponsesFailed };
+
+/** Frames that begin and end an item. */
+export interface ResponsesItemEvent {
+  readonly type: "response.output_item.added" | "response.output_item.done";
+  readonly output_index: number;
+  readonly item: OutputItem;
+}
+
+/** Where in the answer a frame adds something. */
+interface ItemPlace {
+  readonly item_id: string;
+  readonly output_index: number;
+}
+
+/** Frames that begin and end a part of an item. */
+export type ResponsesPartEvent = ItemPlace &
+  (
+    | {
+        readonly type: "response.content_part.added" | "response.content_part.done";
+        readonly content_index: 0;
+        readonly part: TextPart | ReasoningPart;
+      }
+    | {
+        readonly type:
+          | "response.reasoning_summary_part.added"
+          | "response.reasoning_summary_part.done";
+        readonly summary_index: 0;
+        readonly part: SummaryPart;
+      }
+  );
+
+/** Frames that carry a piece of text, and the whole of it. */
+export type ResponsesTextEvent = ItemPlace &
+  (
+    | {
+        readonly type: "response.output_text.delta";
+        readonly content_index: 0;
+        readonly delta: string;
+        readonly logprobs: readonly [];
+      }
+    | {
+        readonly type: "response.output_text.done";
+        readonly content_index: 0;
+        readonly text: string;
+        readonly logprobs: readonly [];
+      }
+    | {
+        readonly type: "response.reasoning_text.delta";
+        readonly content_index: 0;
+        readonly delta: string;
+      }
+    | {
+        readonly type: "response.reasoning_text.done";
+        readonly content_index: 0;
+        readonly text: string;
+      }
+    | {
+        readonly type: "response.reasoning_summary_text.delta";
+        readonly summary_index: 0;
+        readonly delta: string;
+      }
+    | {
+        readonly type: "response.reasoning_summary_text.done";
+        readonly summary_index: 0;
+        readonly text: string;
+      }
+    | {
+        readonly type:
+          | "response.function_call_arguments.delta"
+          | "response.custom_tool_call_input.delta";
+        readonly delta: string;
+      }
+    | { readonly type: "response.function_call_arguments.done"; readonly arguments: string }
+    | { readonly type: "response.custom_tool_call_input.done"; readonly input: string }
+  );
+
+/** The frame before the last one of an answer that failed. */
+export interface ResponsesErrorEvent {
+  readonly type: "error";
+  readonly code: OpenaiErrorCode;
+  readonly message: string;
+  readonly param: string | null;
 }

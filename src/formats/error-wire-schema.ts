@@ -1,0 +1,97 @@
+import { z } from "zod";
+
+// For tests: everything a test's server writes is held against it. The service does not load it.
+
+/** The id of a request. */
+export const requestIdSchema = z.string().regex(/^req_[A-Za-z0-9]+$/u);
+
+const credit = z.string().regex(/^-?\d+(?:\.\d+)?$/u);
+
+const shortage = {
+  balance: credit,
+  held: credit,
+  needed: credit,
+  affordable_output_tokens: z.int().min(0).max(65_536),
+  waiting_helps: z.boolean(),
+};
+
+/** The codes of the OpenAI shape. */
+export const openaiErrorCodeSchema = z.enum([
+  "invalid_value",
+  "unsupported_value",
+  "context_length_exceeded",
+  "refused_by_deployment",
+  "invalid_api_key",
+  "insufficient_quota",
+  "account_disabled",
+  "not_found",
+  "method_not_allowed",
+  "upgrade_required",
+  "request_timeout",
+  "request_too_large",
+  "unsupported_media_type",
+  "rate_limit_exceeded",
+  "concurrency_limit_exceeded",
+  "internal_error",
+  "deployment_failed",
+  "overloaded",
+  "deployment_timeout",
+]);
+
+const openaiFields = {
+  message: z.string().min(1),
+  type: z.enum([
+    "invalid_request_error",
+    "authentication_error",
+    "insufficient_quota",
+    "permission_error",
+    "rate_limit_error",
+    "server_error",
+  ]),
+  param: z.string().nullable(),
+  code: openaiErrorCodeSchema,
+  request_id: requestIdSchema,
+};
+
+/** An error in the OpenAI shape. */
+export const openaiErrorBodySchema = z.strictObject({
+  error: z.union([
+    z.strictObject(openaiFields).refine(({ code }) => code !== "insufficient_quota", {
+      error: "a shortage without its figures",
+    }),
+    z
+      .strictObject({ ...openaiFields, ...shortage })
+      .refine(({ code }) => code === "insufficient_quota", { error: "figures of no shortage" }),
+  ]),
+});
+
+const messagesFields = {
+  type: z.enum([
+    "invalid_request_error",
+    "authentication_error",
+    "billing_error",
+    "permission_error",
+    "not_found_error",
+    "request_too_large",
+    "rate_limit_error",
+    "api_error",
+    "overloaded_error",
+    "timeout_error",
+  ]),
+  message: z.string().min(1),
+  details: z.record(z.string(), z.unknown()).exactOptional(),
+};
+
+/** An error in the Messages shape. */
+export const messagesErrorBodySchema = z.strictObject({
+  type: z.literal("error"),
+  error: z.union([
+    z.strictObject(messagesFields).refine(({ type }) => type !== "billing_error", {
+      error: "a shortage without its figures",
+    }),
+    z
+      .strictObject({ ...messagesFields, ...shortage })
+      .refine(({ type }) => type === "billing_error", { error: "figures of no shortage" }),
+  ]),
+  request_id: requestIdSchema,
+});
