@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from "../cases/files.ts";
 import { delta, textAnswer } from "../doubles/scripted-deployment.ts";
 import { framesOf, readFrames } from "../reader/frames.ts";
 import type { PostInit, TestService } from "../service/start-service.ts";
-import { conversationOf, useService } from "./client-laws.ts";
+import { conversationOf, useService } from "./use-service.ts";
 
 // Requests as the agents send them, recorded at a scripted server and shortened; no SDK would build all of these.
 

@@ -6,10 +6,9 @@ describeClient(
   aiClient({
     name: "ai with anthropic",
     format: "messages",
-    modelOf: ({ url, key, fetch }) =>
-      createAnthropic({ baseURL: `${url}/v1`, apiKey: key, fetch })("service-llm"),
+    modelOf: ({ url, key }) =>
+      createAnthropic({ baseURL: `${url}/v1`, apiKey: key })("service-llm"),
     impossibleField: "messages[0].content[0]",
-    showsReasoning: true,
     returnsReasoning: true,
   }),
 );

@@ -6,16 +6,14 @@ describeClient(
   aiClient({
     name: "ai with openai-compatible",
     format: "chat-completions",
-    modelOf: ({ url, key, fetch }) =>
+    modelOf: ({ url, key }) =>
       createOpenAICompatible({
         name: "tributary",
         baseURL: `${url}/v1`,
         apiKey: key,
         includeUsage: true,
-        fetch,
       })("service-llm"),
     impossibleField: "messages[0].content[0]",
-    showsReasoning: true,
     returnsReasoning: true,
   }),
 );

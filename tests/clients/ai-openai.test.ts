@@ -3,8 +3,8 @@ import { aiClient } from "./ai.ts";
 import type { Connection } from "./client.ts";
 import { describeClient } from "./client-laws.ts";
 
-const providerOf = ({ url, key, fetch }: Connection) =>
-  createOpenAI({ baseURL: `${url}/v1`, apiKey: key, fetch });
+const providerOf = ({ url, key }: Connection) =>
+  createOpenAI({ baseURL: `${url}/v1`, apiKey: key });
 
 const responses = {
   format: "responses",
@@ -20,8 +20,7 @@ describeClient(
     ...responses,
     name: "ai with openai",
     providerOptions: { openai },
-    // This provider shows summaries only, and only when one is asked for.
-    showsReasoning: false,
+    lacksReasoning: "shows summaries only, and only when one is asked for",
     returnsReasoning: false,
   }),
 );
@@ -39,7 +38,6 @@ describeClient(
         forceReasoning: true,
       },
     },
-    showsReasoning: true,
     returnsReasoning: true,
   }),
 );
@@ -50,8 +48,7 @@ describeClient(
     format: "chat-completions",
     modelOf: (connection) => providerOf(connection).chat("service-llm"),
     impossibleField: "messages[0].content[0]",
-    // This provider has no field for it.
-    showsReasoning: false,
+    lacksReasoning: "this provider has no field for it",
     returnsReasoning: false,
   }),
 );

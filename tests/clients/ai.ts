@@ -4,6 +4,7 @@ import {
   isStepCount,
   jsonSchema,
   type LanguageModel,
+  type ModelMessage,
   RetryError,
   streamText,
   tool,
@@ -24,7 +25,9 @@ import { weather } from "./client.ts";
 type ProviderOptions = NonNullable<Parameters<typeof generateText>[0]["providerOptions"]>;
 
 /** What `ai` with one provider differs in. */
-export interface AiKind extends Pick<ClientKind, "name" | "format" | "showsReasoning"> {
+export interface AiKind extends Pick<ClientKind, "name" | "format"> {
+  /** Why a thought does not reach the application, where it does not. */
+  readonly lacksReasoning?: string;
   readonly modelOf: (connection: Connection) => LanguageModel;
   readonly providerOptions?: ProviderOptions;
   readonly impossibleField: string;
@@ -46,11 +49,18 @@ const everyClass = "AI_APICallError";
 
 /** `ai` with one provider, as the laws speak to it. */
 export function aiClient(kind: AiKind): ClientKind {
-  const { name, format, showsReasoning, impossibleField, returnsReasoning } = kind;
+  const { name, format, lacksReasoning, impossibleField, returnsReasoning } = kind;
+  const noCall = "the SDK has no call for it";
   return {
     name,
     format,
-    showsReasoning,
+    lacks: {
+      models: noCall,
+      "token count": noCall,
+      ...(lacksReasoning === undefined ? {} : { reasoning: lacksReasoning }),
+    },
+    parsesCalls: true,
+    conversationReturnsReasoning: returnsReasoning,
     impossibleField,
     errorNames: {
       400: everyClass,
@@ -113,6 +123,17 @@ function connect(kind: AiKind, connection: Connection): ConnectedClient {
           },
         ],
       }),
+    async converse(prompts) {
+      const messages: ModelMessage[] = [];
+      const texts: string[] = [];
+      for (const prompt of prompts) {
+        messages.push({ role: "user", content: prompt });
+        const result = await generateText({ ...base, messages });
+        messages.push(...result.response.messages);
+        texts.push(result.text);
+      }
+      return texts;
+    },
     loops: {
       generateText: async (prompt) => (await generateText({ ...looping, prompt })).text,
       streamText: async (prompt) => {

@@ -13,13 +13,14 @@ import {
   type ClientKind,
   type Connection,
   errorOf,
-  openRecordingFetch,
   parseCity,
   type Question,
   type SeenAnswer,
   weather,
 } from "./client.ts";
-import { conversationOf, describeClient, useService } from "./client-laws.ts";
+import { describeClient } from "./client-laws.ts";
+import { startRecorder } from "./recorder.ts";
+import { conversationOf, useService } from "./use-service.ts";
 
 const model = "service-llm";
 const thought = "The user greets, so greet.";
@@ -27,8 +28,8 @@ const tools: Tool[] = [
   { name: weather.name, description: weather.description, input_schema: weather.schema },
 ];
 
-function connectAnthropic({ url, key, maxRetries, fetch }: Connection): Anthropic {
-  return new Anthropic({ apiKey: key, baseURL: url, maxRetries, fetch });
+function connectAnthropic({ url, key, maxRetries }: Connection): Anthropic {
+  return new Anthropic({ apiKey: key, baseURL: url, maxRetries });
 }
 
 function paramsOf({ prompt, tools: offered }: Question) {
@@ -111,7 +112,9 @@ const kind: ClientKind = {
     "toolRunner of a thread": true,
   },
   finishes: { stop: "end_turn", length: "max_tokens", calls: "tool_use" },
-  showsReasoning: true,
+  lacks: {},
+  parsesCalls: true,
+  conversationReturnsReasoning: true,
   describeError(error) {
     if (!(error instanceof APIError)) throw error;
     const headers: unknown = error.headers;
@@ -160,6 +163,29 @@ const kind: ClientKind = {
             },
           ],
         }),
+      async converse(prompts) {
+        const history: MessageParam[] = [];
+        const texts: string[] = [];
+        for (const content of prompts) {
+          history.push({ role: "user", content });
+          const message = await messages.create({ ...paramsOf({ prompt: "" }), messages: history });
+          history.push({ role: "assistant", content: message.content });
+          texts.push(seeMessage(message).text);
+        }
+        return texts;
+      },
+      async listModels() {
+        const ids: string[] = [];
+        for await (const { id } of client.models.list({ limit: 1_000 })) ids.push(id);
+        return ids;
+      },
+      async countTokens(prompt) {
+        const { input_tokens: count } = await messages.countTokens({
+          model,
+          messages: [{ role: "user", content: prompt }],
+        });
+        return count;
+      },
       loops: {
         "by hand": (prompt) =>
           loopByHand(
@@ -190,7 +216,6 @@ describe("anthropic, alone", () => {
       url: service().url,
       key: service().key,
       maxRetries: 0,
-      fetch,
       ...different,
     });
 
@@ -314,7 +339,7 @@ describe("anthropic, alone", () => {
         bytes: JSON.stringify({
           object: "error",
           message:
-            "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+            "You passed 5000 input tokens and requested 100 output tokens. However, the model's context length is only 4096 tokens.",
           code: 400,
         }),
       },
@@ -336,7 +361,6 @@ describe("anthropic's token count", () => {
       url: service().url,
       key: service().key,
       maxRetries: 0,
-      fetch,
       ...different,
     });
 
@@ -382,12 +406,11 @@ describe("anthropic's thread of the tool runner", () => {
   const service = useService();
 
   it("is refused once and then left alone", async () => {
-    const recording = openRecordingFetch();
+    await using recorder = await startRecorder(service().url);
     const client = connectAnthropic({
-      url: service().url,
+      url: recorder.url,
       key: service().key,
       maxRetries: 0,
-      fetch: recording.fetch,
     });
     const toolCalls = [{ id: "call_1", name: "weather", arguments: '{"city":"Rome"}' }];
     service().deployment.answerNext(...textAnswer("", { toolCalls }));
@@ -395,8 +418,8 @@ describe("anthropic's thread of the tool runner", () => {
     await client.beta.messages
       .toolRunner({ ...paramsOf({ prompt: "Weather?" }), tools: [runnable] })
       .runUntilDone();
-    expect(recording.statuses).toEqual([400, 200, 200]);
-    expect(recording.requests.map((body) => body.includes('"thread"'))).toEqual([
+    expect(recorder.statuses).toEqual([400, 200, 200]);
+    expect(recorder.requests.map((body) => body.includes('"thread"'))).toEqual([
       true,
       false,
       false,

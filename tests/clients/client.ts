@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { formats } from "../service/start-service.ts";
-import type { TestService } from "../service/start-service.ts";
+import type { formats, TestService } from "../service/start-service.ts";
 import type { Step } from "../doubles/scripted-deployment.ts";
 
 /** Where a vendor's client connects, and as whom. */
@@ -9,7 +8,6 @@ export interface Connection {
   readonly url: string;
   readonly key: string;
   readonly maxRetries: number;
-  readonly fetch: typeof globalThis.fetch;
 }
 
 /** What an application asks. */
@@ -59,7 +57,33 @@ export interface ConnectedClient {
   askForTheImpossible(): Promise<unknown>;
   /** Each runs `weather` until there is a text, in another way that the vendor offers, and resolves with the text. */
   readonly loops: Readonly<Record<string, (prompt: string) => Promise<string | null>>>;
+  /** Asks one after the other in one conversation, kept as its applications keep it; resolves with the texts. */
+  converse(prompts: readonly string[]): Promise<readonly (string | null)[]>;
+  /** Ids of the models, of a client that does not lack it. */
+  listModels?(): Promise<readonly string[]>;
+  /** Tokens of a prompt as the service counts them, of a client that does not lack it. */
+  countTokens?(prompt: string): Promise<number>;
 }
+
+/** What clients are tried at, each a suite of laws and a column of the table. */
+export const capabilities = [
+  "text",
+  "reasoning",
+  "tool calls",
+  "tool loop",
+  "parallel tools",
+  "multi-turn",
+  "abort",
+  "errors",
+  "retries",
+  "keepalive",
+  "1,000 chunks",
+  "models",
+  "token count",
+] as const;
+
+/** One of them. */
+export type Capability = (typeof capabilities)[number];
 
 /** The statuses of which a client's class of error is known. */
 export type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 413 | 429 | 502 | 503;
@@ -73,68 +97,20 @@ export interface ClientKind {
   readonly impossibleField: string;
   /** Whether a thought comes back to the deployment in the next request of each loop. */
   readonly loopsReturnReasoning: Readonly<Record<string, boolean>>;
-  /** How the client says that an answer stopped at its end, at the limit, for calls. */
-  readonly finishes: { readonly stop: string; readonly length: string; readonly calls: string };
-  /** Whether a thought reaches the application at all. */
-  readonly showsReasoning: boolean;
+  /** The same of `converse`. */
+  readonly conversationReturnsReasoning: boolean;
+  /** How the client says that an answer stopped at its end, at the limit, for calls; null where it does not say. */
+  readonly finishes: {
+    readonly stop: string;
+    readonly length: string;
+    readonly calls: string;
+  } | null;
+  /** Whether it parses the arguments of a call and writes them anew when they go back. */
+  readonly parsesCalls: boolean;
+  /** What the client does not have or do by its nature, and why; the table shows it. */
+  readonly lacks: Partial<Readonly<Record<Capability, string>>>;
   connect(connection: Connection): ConnectedClient;
   describeError(error: unknown): SeenError;
-}
-
-/** A `fetch` over the network that remembers what passed. */
-export interface RecordingFetch {
-  readonly fetch: typeof globalThis.fetch;
-  readonly statuses: readonly number[];
-  /** Paths with their queries. */
-  readonly paths: readonly string[];
-  /** Bodies of the requests, as the client wrote them. */
-  readonly requests: readonly string[];
-  /** Bodies of the answers so far, as text. */
-  readonly answers: readonly string[];
-}
-
-/** Records what a client sends and gets; `rewrite` stands between the two and changes what is sent. */
-export function openRecordingFetch(rewrite?: (body: string) => string): RecordingFetch {
-  const statuses: number[] = [];
-  const paths: string[] = [];
-  const requests: string[] = [];
-  const answers: string[] = [];
-  return {
-    statuses,
-    paths,
-    requests,
-    answers,
-    async fetch(input, init) {
-      const request = new Request(input, init);
-      const body = typeof init?.body === "string" ? init.body : null;
-      requests.push(body ?? "");
-      paths.push(new URL(request.url).pathname + new URL(request.url).search);
-      const response = await globalThis.fetch(
-        request.url,
-        rewrite === undefined || body === null
-          ? init
-          : { ...init, headers: withoutLength(request.headers), body: rewrite(body) },
-      );
-      statuses.push(response.status);
-      const index = answers.push("") - 1;
-      if (response.body === null) return response;
-      const decoder = new TextDecoder();
-      const recorder = new TransformStream<Uint8Array, Uint8Array>({
-        transform(bytes, controller) {
-          answers[index] += decoder.decode(bytes, { stream: true });
-          controller.enqueue(bytes);
-        },
-      });
-      const { status, statusText, headers } = response;
-      return new Response(response.body.pipeThrough(recorder), { status, statusText, headers });
-    },
-  };
-}
-
-function withoutLength(headers: Headers): Headers {
-  const copy = new Headers(headers);
-  copy.delete("content-length");
-  return copy;
 }
 
 /** A client of the service as its first account, without retries, unless something else is said. */
@@ -147,10 +123,12 @@ export function connectTo(
     url: service.url,
     key: service.key,
     maxRetries: 0,
-    fetch: globalThis.fetch,
     ...different,
   });
 }
+
+/** Both ways to ask. */
+export const modes = ["whole", "streamed"] as const;
 
 /** What a promise rejects with; throws when it does not. */
 export async function errorOf(promise: Promise<unknown>): Promise<unknown> {

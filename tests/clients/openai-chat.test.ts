@@ -17,8 +17,15 @@ import {
   type SeenAnswer,
   weather,
 } from "./client.ts";
-import { conversationOf, describeClient, useService } from "./client-laws.ts";
-import { connectOpenAI, describeOpenAIError, openaiErrorNames } from "./openai.ts";
+import { describeClient } from "./client-laws.ts";
+import { conversationOf, useService } from "./use-service.ts";
+import {
+  connectOpenAI,
+  describeOpenAIError,
+  listOpenAIModels,
+  openaiErrorNames,
+  openaiLacks,
+} from "./openai.ts";
 
 const model = "service-llm";
 const tools: ChatCompletionTool[] = [
@@ -111,7 +118,9 @@ const kind: ClientKind = {
     "runTools, streamed": false,
   },
   finishes: { stop: "stop", length: "length", calls: "tool_calls" },
-  showsReasoning: true,
+  lacks: openaiLacks,
+  parsesCalls: false,
+  conversationReturnsReasoning: true,
   describeError: describeOpenAIError,
   connect(connection: Connection) {
     const client = connectOpenAI(connection);
@@ -142,6 +151,20 @@ const kind: ClientKind = {
         }
       },
       askForTheImpossible: () => completions.create({ ...paramsOf({ prompt: "Hello" }), n: 2 }),
+      async converse(prompts) {
+        const messages: ChatCompletionMessageParam[] = [];
+        const texts: (string | null)[] = [];
+        for (const content of prompts) {
+          messages.push({ role: "user", content });
+          const completion = await completions.create({ model, messages });
+          const message = completion.choices[0]?.message;
+          if (message === undefined) throw new Error("no message");
+          messages.push(message);
+          texts.push(message.content);
+        }
+        return texts;
+      },
+      listModels: () => listOpenAIModels(client),
       loops: {
         "by hand": (prompt) => loopByHand(client, prompt),
         runTools: (prompt) =>
@@ -160,7 +183,7 @@ describeClient(kind);
 describe("openai chat, alone", () => {
   const service = useService();
   const connect = (): OpenAI =>
-    connectOpenAI({ url: service().url, key: service().key, maxRetries: 2, fetch });
+    connectOpenAI({ url: service().url, key: service().key, maxRetries: 2 });
 
   it("lists the two aliases and echoes any model", async () => {
     const client = new OpenAI({ apiKey: "none", baseURL: `${service().url}/v1` });
@@ -187,7 +210,7 @@ describe("openai chat, alone", () => {
 
   it("tells what is left and what would fit when credit is short", async () => {
     const { key } = await service().newKey("0.001");
-    const client = connectOpenAI({ url: service().url, key, maxRetries: 2, fetch });
+    const client = connectOpenAI({ url: service().url, key, maxRetries: 2 });
     const error = await errorOf(
       client.chat.completions.create({ ...paramsOf({ prompt: "Hello" }), max_tokens: 60_000 }),
     );

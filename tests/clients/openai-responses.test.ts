@@ -18,8 +18,15 @@ import {
   type SeenAnswer,
   weather,
 } from "./client.ts";
-import { conversationOf, describeClient, useService } from "./client-laws.ts";
-import { connectOpenAI, describeOpenAIError, openaiErrorNames } from "./openai.ts";
+import { describeClient } from "./client-laws.ts";
+import { conversationOf, useService } from "./use-service.ts";
+import {
+  connectOpenAI,
+  describeOpenAIError,
+  listOpenAIModels,
+  openaiErrorNames,
+  openaiLacks,
+} from "./openai.ts";
 
 const model = "service-llm";
 const thought = "The user greets, so greet.";
@@ -99,7 +106,9 @@ const kind: ClientKind = {
     "its tool runner, streamed": true,
   },
   finishes: { stop: "completed", length: "max_output_tokens", calls: "completed" },
-  showsReasoning: true,
+  lacks: openaiLacks,
+  parsesCalls: false,
+  conversationReturnsReasoning: true,
   describeError: describeOpenAIError,
   connect(connection: Connection) {
     const client = connectOpenAI(connection);
@@ -116,6 +125,18 @@ const kind: ClientKind = {
       },
       askForTheImpossible: () =>
         responses.create({ ...paramsOf({ prompt: "Hello" }), previous_response_id: "resp_1" }),
+      async converse(prompts) {
+        const input: ResponseInputItem[] = [];
+        const texts: string[] = [];
+        for (const content of prompts) {
+          input.push({ role: "user", content });
+          const response = await responses.create({ model, input, ...sealed });
+          input.push(...(response.output as ResponseInputItem[]));
+          texts.push(response.output_text);
+        }
+        return texts;
+      },
+      listModels: () => listOpenAIModels(client),
       loops: {
         "by hand": (prompt) =>
           loopByHand((input) => responses.create({ model, input, tools, ...sealed }), prompt),
@@ -144,7 +165,7 @@ describeClient(kind);
 describe("openai responses, alone", () => {
   const service = useService();
   const connect = (different: Partial<Connection> = {}): OpenAI =>
-    connectOpenAI({ url: service().url, key: service().key, maxRetries: 0, fetch, ...different });
+    connectOpenAI({ url: service().url, key: service().key, maxRetries: 0, ...different });
 
   async function eventsOf(
     params: OpenAI.Responses.ResponseCreateParamsStreaming,
@@ -257,7 +278,7 @@ describe("openai responses, alone", () => {
         bytes: JSON.stringify({
           error: {
             message:
-              "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+              "You passed 5000 input tokens and requested 100 output tokens. However, the model's context length is only 4096 tokens.",
             type: "BadRequestError",
             code: 400,
           },

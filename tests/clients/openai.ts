@@ -7,9 +7,20 @@ export function connectOpenAI(connection: Connection): OpenAI {
     apiKey: connection.key,
     baseURL: `${connection.url}/v1`,
     maxRetries: connection.maxRetries,
-    fetch: connection.fetch,
   });
 }
+
+/** What this SDK can ask besides answers. */
+export async function listOpenAIModels(client: OpenAI): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for await (const { id } of client.models.list()) ids.push(id);
+  return ids;
+}
+
+/** Why it cannot count. */
+export const openaiLacks = {
+  "token count": "the service counts tokens for Messages alone",
+} as const;
 
 /** Classes of this SDK; a status without a class of its own has the base. */
 export const openaiErrorNames: ClientKind["errorNames"] = {
