@@ -26,6 +26,8 @@ export const limits = {
   outputAllowanceMax: 65_536,
   /** Bytes of input that count as one token in the quick estimate; no tokenizer on the way to an answer. */
   bytesPerTokenEstimate: 4,
+  /** How often a deployment is asked again with a smaller limit when it has no room for the first: halved, to an eighth. */
+  outputAllowanceCutsMax: 3,
   /** Characters of output that count as one token where an engine neither reports usage nor sends token by token. */
   charactersPerTokenCount: 4,
   /** [specification] Open reservations of one account. */

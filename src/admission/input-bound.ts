@@ -10,7 +10,10 @@ export function inputBound(bodyBytes: number, itemCount: number, toolCount: numb
   );
 }
 
-/** A quick guess at the input's tokens, for what may be wrong by a factor: it cuts an allowance, it refuses nothing. */
-export function inputTokensEstimate(bodyBytes: number): number {
-  return Math.ceil(bodyBytes / limits.bytesPerTokenEstimate);
+/**
+ * A quick guess at the input's tokens, for what may be wrong by a factor: it cuts an allowance, it refuses nothing. A
+ * body may be long by escapes, by images that are left out and by ignored fields, a prompt by what is added to it.
+ */
+export function inputTokensEstimate(bodyBytes: number, promptBytes: number): number {
+  return Math.ceil(Math.min(bodyBytes, promptBytes) / limits.bytesPerTokenEstimate);
 }

@@ -11,10 +11,13 @@ export interface RefusalFields {
 export class DeploymentRefusal extends Error {
   override readonly name = "DeploymentRefusal";
   readonly fields: RefusalFields;
+  /** An output limit, below the one it was given, with which it may take the same request; null: nothing speaks for that. */
+  readonly outputTokensFitting: number | null;
 
-  constructor(fields: RefusalFields) {
+  constructor(fields: RefusalFields, outputTokensFitting: number | null = null) {
     const { status, type, code } = fields;
     super(`the deployment answered ${String(status)} ${type ?? ""} ${code ?? ""}`.trim());
     this.fields = fields;
+    this.outputTokensFitting = outputTokensFitting;
   }
 }

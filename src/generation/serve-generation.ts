@@ -43,6 +43,8 @@ export type AnswerEnding =
 /** Where the answer goes. Called synchronously, never before `serveGeneration` has returned. */
 export interface AnswerSink {
   admitted(admission: Admission): void;
+  /** The deployment has room for this much output only. False: the caller has been told another number already. */
+  reduced(allowance: number): boolean;
   accepted(): void;
   /** Once per upstream read. */
   events(batch: readonly GenerationEvent[]): void;
@@ -170,6 +172,8 @@ function openAdmittedGeneration(
   const admittedAtMs = parts.monotonicMs();
   let firstOutputMs: number | null = null;
   let accepted = false;
+  let { allowance } = admission;
+  let cuts = 0;
 
   const elapsedMs = (): number => Math.round(parts.monotonicMs() - admittedAtMs);
 
@@ -181,7 +185,7 @@ function openAdmittedGeneration(
       format: order.format,
       streamed: order.streamed,
       outcome: resolved.outcome,
-      allowance: admission.allowance,
+      allowance,
       inputTokens: resolved.usage?.inputTokens ?? 0,
       outputTokens: resolved.usage?.outputTokens ?? 0,
       cachedInputTokens: resolved.usage?.cachedInputTokens ?? 0,
@@ -190,7 +194,18 @@ function openAdmittedGeneration(
     });
   }
 
-  return {
+  /** Nothing came of the last try and nobody saw it: the same reservation pays for one with less output. */
+  function startedAgain(failure: Failure): boolean {
+    const less = accepted || control.stopped ? null : outputTokensLeft(failure);
+    if (less === null || cuts >= limits.outputAllowanceCutsMax) return false;
+    if (!isReduced(less, sink, control)) return false;
+    cuts += 1;
+    allowance = less;
+    control.attach(parts.deployment.start(order.prompt, allowance, generation));
+    return true;
+  }
+
+  const generation: GenerationSink = {
     accepted() {
       accepted = true;
       sink.accepted();
@@ -206,10 +221,27 @@ function openAdmittedGeneration(
       }
     },
     end(ending) {
-      if (ending.type === "failed") tellRefusal(order.requestId, ending.failure, parts.telemetry);
+      if (ending.type === "failed") {
+        tellRefusal(order.requestId, ending.failure, parts.telemetry);
+        if (startedAgain(ending.failure)) return;
+      }
       void settleAndEnd(ending);
     },
   };
+  return generation;
+}
+
+function isReduced(allowance: number, sink: AnswerSink, control: Control): boolean {
+  try {
+    return sink.reduced(allowance);
+  } catch (error) {
+    control.fail(failureFromUnknown(error));
+    return false;
+  }
+}
+
+function outputTokensLeft({ cause }: Failure): number | null {
+  return cause instanceof DeploymentRefusal ? cause.outputTokensFitting : null;
 }
 
 function tellRefusal(requestId: RequestId, { cause }: Failure, telemetry: Telemetry): void {

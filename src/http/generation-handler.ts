@@ -10,7 +10,7 @@ import {
   type ServedGeneration,
   serveGeneration,
 } from "../generation/serve-generation.ts";
-import type { Admission, Caller } from "../ledger/ledger.ts";
+import type { Caller } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { openReasoningSeal, type ReasoningSeal } from "../seal/reasoning-seal.ts";
 import { presentedKey } from "./credentials.ts";
@@ -107,7 +107,7 @@ async function readOrder(
       streamed: prepared.stream,
       prompt: prepared.prompt,
       inputBound: prepared.inputBound,
-      inputTokensEstimate: inputTokensEstimate(bodyBytes),
+      inputTokensEstimate: inputTokensEstimate(bodyBytes, prepared.prompt.bytes.byteLength),
       outputTokensRequested: prepared.outputTokensRequested,
     },
     format,
@@ -175,10 +175,17 @@ async function answer(
           resume: () => running?.resume(),
         })
       : openWholeAnswer(exchange);
+    const grant = (outputTokensMax: number): void => {
+      exchange.response.setHeader("x-tributary-output-allowance", String(outputTokensMax));
+      const context = answerContext(exchange, prepared, { outputTokensMax, service });
+      writer.admitted(prepared.format, context);
+    };
     const sink: AnswerSink = {
-      admitted(admission) {
-        exchange.response.setHeader("x-tributary-output-allowance", String(admission.allowance));
-        writer.admitted(prepared.format, answerContext(exchange, prepared, { admission, service }));
+      admitted: ({ allowance }) => grant(allowance),
+      reduced(allowance) {
+        if (exchange.response.headersSent) return false;
+        grant(allowance);
+        return true;
       },
       accepted: () => writer.accepted(),
       events: (batch) => writer.events(batch),
@@ -231,14 +238,14 @@ function report(exchange: Exchange, failure: Failure, service: Service): void {
 function answerContext(
   exchange: Exchange,
   prepared: PreparedOrder,
-  parts: { readonly admission: Admission; readonly service: Service },
+  parts: { readonly outputTokensMax: number; readonly service: Service },
 ): AnswerContext<unknown> {
   return {
     requestId: exchange.requestId,
     createdAtMs: parts.service.now(),
     echo: prepared.echo,
     inputTokensEstimate: prepared.order.inputTokensEstimate,
-    outputTokensMax: parts.admission.allowance,
+    outputTokensMax: parts.outputTokensMax,
     newId: parts.service.newId,
     now: parts.service.now,
     reasoning: prepared.seal,
@@ -247,6 +254,7 @@ function answerContext(
 
 /** An answer on its way out, streamed or whole: both are fed by the same events. */
 interface AnswerWriter {
+  /** Again, with another context, as long as nothing was written. */
   admitted(format: WireFormat<unknown>, context: AnswerContext<unknown>): void;
   accepted(): void;
   events: AnswerSink["events"];
@@ -280,7 +288,7 @@ function openStreamedAnswer(
   return {
     admitted(format, context) {
       encoder = format.openStream(context);
-      openTimer = setTimeout(open, limits.headersAfterMs);
+      openTimer ??= setTimeout(open, limits.headersAfterMs);
     },
     accepted: () => void open(),
     events(batch) {

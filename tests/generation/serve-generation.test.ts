@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Deployment, Ending, GenerationSink } from "../../src/deployment/deployment.ts";
+import { DeploymentRefusal } from "../../src/deployment/deployment-refusal.ts";
 import { Failure } from "../../src/failure.ts";
 import {
   type AnswerEnding,
@@ -8,7 +9,7 @@ import {
   type ServedGeneration,
 } from "../../src/generation/serve-generation.ts";
 import type { AdmitOrder, Ledger, Settlement } from "../../src/ledger/ledger.ts";
-import type { Telemetry } from "../../src/telemetry/events.ts";
+import type { GenerationFacts, Telemetry } from "../../src/telemetry/events.ts";
 
 const prices = { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n };
 const usage = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 5, reasoningTokens: 0 };
@@ -24,11 +25,13 @@ function begin(faults: {
   readonly settle?: () => Promise<never>;
   readonly onEvents?: () => void;
   readonly onAdmitted?: () => void;
+  readonly onReduced?: () => boolean;
 }) {
   const orders: AdmitOrder[] = [];
   const settlements: Settlement[] = [];
   const calls: string[] = [];
   const leases = new Map<string, () => void>();
+  let facts: GenerationFacts | null = null;
   const started = Promise.withResolvers<GenerationSink>();
   const ended = Promise.withResolvers<AnswerEnding>();
   const ledger = {
@@ -47,13 +50,20 @@ function begin(faults: {
     describe: () => ({ ready: true, model: "m", contextTokens: 50, takesTools: true }),
     start(_prompt: unknown, outputTokensMax: number, sink: GenerationSink) {
       calls.push(`start ${String(outputTokensMax)}`);
-      queueMicrotask(() => started.resolve(sink));
+      let over = false;
+      const end = (ending: Ending): void => {
+        over = true;
+        sink.end(ending);
+      };
+      queueMicrotask(() => started.resolve({ ...sink, end }));
       return {
         pause: () => void calls.push("pause"),
         resume: () => void calls.push("resume"),
         cancel: () => {
           calls.push("cancel");
-          queueMicrotask(() => sink.end({ type: "cancelled" }));
+          queueMicrotask(() => {
+            if (!over) end({ type: "cancelled" });
+          });
         },
       };
     },
@@ -61,19 +71,25 @@ function begin(faults: {
   const telemetry = {
     failed: () => void calls.push("failed"),
     settlementLate: () => void calls.push("late"),
+    deploymentRefused: () => void calls.push("refused"),
   } as unknown as Telemetry;
   const answer: AnswerSink = {
     admitted() {
       calls.push("admitted");
       faults.onAdmitted?.();
     },
+    reduced(allowance) {
+      calls.push(`reduced ${String(allowance)}`);
+      return faults.onReduced?.() ?? true;
+    },
     accepted: () => void calls.push("accepted"),
     events() {
       calls.push("events");
       faults.onEvents?.();
     },
-    end(ending) {
+    end(ending, told) {
       calls.push(ending.type);
+      facts = told;
       ended.resolve(ending);
     },
   };
@@ -113,7 +129,15 @@ function begin(faults: {
     served,
     sink: started.promise,
     ended: ended.promise,
+    facts: () => facts,
   };
+}
+
+/** What a deployment ends with that has no room, and says with how much output it would have. */
+function noRoom(outputTokensFitting: number | null): Ending {
+  const fields = { status: 400, type: null, code: null, param: null, words: "too long" };
+  const cause = new DeploymentRefusal(fields, outputTokensFitting);
+  return { type: "failed", failure: new Failure("input_too_large", "Too long.", { cause }) };
 }
 
 const piece = [{ type: "text-start" }, { type: "text-delta", text: "a" }] as const;
@@ -208,5 +232,75 @@ describe("serving a generation", () => {
     one.served.pause();
     await one.sink;
     expect(one.calls).toContain("pause");
+  });
+
+  describe("when the deployment has no room for the allowance", () => {
+    it("starts again with what fits, in the same reservation", async () => {
+      const one = begin({});
+      const sink = await one.sink;
+      sink.end(noRoom(40));
+      expect(one.calls).toEqual(["admitted", "start 100", "refused", "reduced 40", "start 40"]);
+      sink.accepted();
+      sink.events(piece, null);
+      sink.end(finished);
+      expect(await one.ended).toMatchObject({ type: "finished", finish: { usage } });
+      expect(one.facts()).toMatchObject({ allowance: 40 });
+      expect(one.orders).toHaveLength(1);
+      expect(one.settlements).toMatchObject([{ outcome: "completed", usage }]);
+    });
+
+    it("tries three times with less, then fails and charges nothing", async () => {
+      const one = begin({});
+      const sink = await one.sink;
+      for (const fitting of [50, 25, 12, 6]) sink.end(noRoom(fitting));
+      expect(await one.ended).toMatchObject({ failure: { code: "input_too_large" } });
+      expect(one.calls.filter((call) => call.startsWith("start"))).toEqual([
+        "start 100",
+        "start 50",
+        "start 25",
+        "start 12",
+      ]);
+      expect(one.settlements).toMatchObject([{ outcome: "refused", usage: null }]);
+    });
+
+    it.each([
+      ["the caller was told the number already", { onReduced: () => false }, 40, "input_too_large"],
+      ["the deployment names none", {}, null, "input_too_large"],
+      [
+        "the answer cannot be opened again",
+        {
+          onReduced: () => {
+            throw new Error("a bug of a format");
+          },
+        },
+        40,
+        "internal",
+      ],
+    ])("fails when %s", async (_when, faults, fitting, code) => {
+      const one = begin(faults);
+      (await one.sink).end(noRoom(fitting));
+      expect(await one.ended).toMatchObject({ type: "failed", failure: { code } });
+      expect(one.calls.filter((call) => call.startsWith("start"))).toEqual(["start 100"]);
+      expect(one.settlements).toMatchObject([{ usage: null }]);
+    });
+
+    it("does not start again for a client that has left", async () => {
+      const one = begin({});
+      const sink = await one.sink;
+      one.served.cancel();
+      sink.end(noRoom(40));
+      expect((await one.ended).type).toBe("failed");
+      expect(one.calls).not.toContain("start 40");
+    });
+
+    it("pauses and cancels the second as it would the first", async () => {
+      const one = begin({});
+      const sink = await one.sink;
+      one.served.pause();
+      sink.end(noRoom(40));
+      expect(one.calls.slice(-2)).toEqual(["start 40", "pause"]);
+      one.served.cancel();
+      expect(await one.ended).toEqual({ type: "cancelled" });
+    });
   });
 });

@@ -105,6 +105,33 @@ describe("the output allowance", () => {
     expect(small.deployment.requests.at(-1)?.json).toMatchObject({ max_tokens: 1 });
   });
 
+  it("does not shrink by what the deployment never gets", async () => {
+    await using small = await startService({ deployment: { contextTokens: 10_000 } });
+    const allowanceOf = async (body: object): Promise<number> => {
+      const response = await small.post("/v1/messages", body);
+      expect(response.status).toBe(200);
+      return Number(response.headers.get("x-tributary-output-allowance"));
+    };
+    const data = "A".repeat(200_000);
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
+    const said = [
+      { role: "user", content: "Look." },
+      { role: "assistant", content: [{ type: "tool_use", id: "c", name: "look", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [image] }] },
+    ];
+    expect(await allowanceOf({ messages: said })).toBeGreaterThan(9_000);
+    const chinese = "\u5929".repeat(4_000);
+    const escaped = JSON.stringify({ messages: [{ role: "user", content: chinese }] }).replaceAll(
+      "\u5929",
+      String.raw`\u5929`,
+    );
+    expect(escaped.length).toBeGreaterThan(24_000);
+    const plain = await allowanceOf({ messages: [{ role: "user", content: chinese }] });
+    const response = await small.post("/v1/messages", escaped);
+    const granted = Number(response.headers.get("x-tributary-output-allowance"));
+    expect(plain - granted).toBeLessThan(50);
+  });
+
   it("takes max_completion_tokens before max_tokens", async () => {
     const body = { ...formats[0].body, max_tokens: 10, max_completion_tokens: 20 };
     const response = await service.post("/v1/chat/completions", body);

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { delta, frame, statusAnswer, type Step } from "../doubles/scripted-deployment.ts";
+import { costNanos } from "../../src/admission/price.ts";
+import {
+  delta,
+  frame,
+  openGate,
+  type RecordedRequest,
+  statusAnswer,
+  type Step,
+  textAnswer,
+} from "../doubles/scripted-deployment.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
 const words = "MARKER the prompt said OPEN SESAME";
@@ -66,5 +75,114 @@ describe("a refusal by the deployment", () => {
     expect(linesOf(requestId, "deployment refused")).toMatchObject([{ status: 500 }]);
     expect(linesOf(requestId, "failure")).toMatchObject([{ cause: { name: "DeploymentRefusal" } }]);
     expect((await count()) - before).toBe(1);
+  });
+});
+
+describe("a deployment that has no room for the allowance", () => {
+  const contextTokens = 8_192;
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService({ deployment: { contextTokens, ownedBy: "vllm" } });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const limitOf = ({ json }: RecordedRequest): number =>
+    Number((json as Record<string, unknown>)["max_tokens"]);
+
+  /** Counts the input, as vLLM does, up to the first token that no longer fits; `exact`: to its end. */
+  function engine(inputTokens: number, exact: boolean) {
+    return (request: RecordedRequest): readonly Step[] => {
+      const asked = limitOf(request);
+      if (inputTokens + asked <= contextTokens)
+        return textAnswer("fits", {
+          usage: { promptTokens: inputTokens, completionTokens: 1 },
+        });
+      const counted = exact ? inputTokens : contextTokens - asked + 1;
+      const least = exact ? "" : "at least ";
+      return statusAnswer(400, {
+        error: {
+          message:
+            `This model's maximum context length is ${String(contextTokens)} tokens. However, you requested ` +
+            `${String(asked)} output tokens and your prompt contains ${least}${String(counted)} input tokens, for a ` +
+            `total of ${least}${String(counted + asked)} tokens. Please reduce the length of the input prompt or ` +
+            `the number of requested output tokens.`,
+          type: "BadRequestError",
+          param: "input_tokens",
+          code: 400,
+        },
+      });
+    };
+  }
+
+  /** Chinese: a character is three bytes, and a token or more. */
+  const text = "今天天气很好".repeat(1_000);
+  const cases = formats.flatMap(({ name, path, outputField, body }) =>
+    [true, false].flatMap((streamed) =>
+      [true, false].map((exact) => ({ name, path, outputField, body, streamed, exact })),
+    ),
+  );
+  const bodyOf = (one: (typeof cases)[number], content: string): object => ({
+    ...("input" in one.body ? { input: content } : { messages: [{ role: "user", content }] }),
+    stream: one.streamed,
+  });
+
+  it.each(cases)(
+    "still answers $name, streamed $streamed, input counted to its end $exact",
+    async (one) => {
+      const inputTokens = 6_000;
+      service.deployment.answerBy(engine(inputTokens, one.exact));
+      const before = service.deployment.requests.length;
+      const { balance } = await service.settledCredit();
+      const response = await service.post(one.path, {
+        ...bodyOf(one, text),
+        [one.outputField]: 8_000,
+      });
+      expect(response.status).toBe(200);
+      const answer = await response.text();
+      expect(answer).toContain("fits");
+      const limitsSent = service.deployment.requests.slice(before).map(limitOf);
+      const [first = 0, second] = limitsSent;
+      expect(limitsSent).toHaveLength(2);
+      expect(second).toBe(one.exact ? contextTokens - inputTokens : Math.floor(first / 2));
+      expect(response.headers.get("x-tributary-output-allowance")).toBe(String(second));
+      if (one.name === "responses") expect(answer).toContain(`"max_output_tokens":8000`);
+      const cost = costNanos(inputTokens, 1, service.config.prices);
+      expect(balance - (await service.settledCredit()).balance).toBe(cost);
+    },
+  );
+
+  it("refuses what does not fit with an eighth either, with the engine's figures", async () => {
+    service.deployment.answerBy(engine(8_150, false));
+    const before = service.deployment.requests.length;
+    const response = await service.post("/v1/messages", {
+      messages: [{ role: "user", content: text }],
+    });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("prompt is too long: 8193 tokens > 8192 maximum");
+    expect(service.deployment.requests.length - before).toBe(4);
+    expect((await service.settledCredit()).held).toBe(0n);
+  });
+
+  it("is asked once when its own count leaves no room", async () => {
+    service.deployment.answerBy(engine(9_000, true));
+    const before = service.deployment.requests.length;
+    const body = { messages: [{ role: "user", content: text }] };
+    expect((await service.post("/v1/chat/completions", body)).status).toBe(400);
+    expect(service.deployment.requests.length - before).toBe(1);
+  });
+
+  it("is not asked again once the client has been told the allowance", async () => {
+    const gate = openGate();
+    const refuse = engine(6_000, true);
+    service.deployment.answerBy((request) => [gate.step, ...refuse(request)]);
+    const before = service.deployment.requests.length;
+    const response = await service.post("/v1/messages", {
+      messages: [{ role: "user", content: text }],
+      stream: true,
+    });
+    expect(response.status).toBe(200);
+    gate.open();
+    expect(await response.text()).toContain("prompt is too long");
+    expect(service.deployment.requests.length - before).toBe(1);
   });
 });

@@ -166,6 +166,7 @@ export class Replica {
       admitted: () => {
         onPhase(plan, "admitted");
       },
+      reduced: () => false,
       accepted: () => {
         onPhase(plan, "accepted");
       },

@@ -116,7 +116,10 @@ class OpenaiCompatibleDeployment implements Deployment {
         silenceMs,
       },
       sink,
-      { connections: this.#connections, hooks: this.#hooks(inputTokensEstimate) },
+      {
+        connections: this.#connections,
+        hooks: this.#hooks({ inputTokensEstimate, outputTokensMax }),
+      },
     );
     this.#running.add(generation);
     generation.start();
@@ -169,10 +172,10 @@ class OpenaiCompatibleDeployment implements Deployment {
   }
 
   #hooks(
-    inputTokensEstimate: number,
+    sent: Pick<FaultFacts, "inputTokensEstimate" | "outputTokensMax">,
   ): ConstructorParameters<typeof UpstreamGeneration>[2]["hooks"] {
     const facts = (retryAfter: string | null): FaultFacts => ({
-      inputTokensEstimate,
+      ...sent,
       contextTokens: this.describe().contextTokens,
       retryAfter,
       nowMs: this.#parts.now(),

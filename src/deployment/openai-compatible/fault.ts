@@ -5,6 +5,8 @@ import { DeploymentRefusal, type RefusalFields as Refusal } from "../deployment-
 /** What is known beside the deployment's own words. Tokens. */
 export interface FaultFacts {
   readonly inputTokensEstimate: number;
+  /** The output limit that was sent. */
+  readonly outputTokensMax: number;
   readonly contextTokens: number | null;
   /** The header `retry-after`, as it came. */
   readonly retryAfter: string | null;
@@ -38,12 +40,15 @@ function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
       "The deployment does not serve this service as it is set up. Tell its operator.",
       { cause },
     );
-  const overflow = overflowTokens(refusal, facts);
+  const overflow = overflowOf(refusal, facts);
   if (overflow !== null)
     return new Failure(
       "input_too_large",
       "The conversation and its output do not fit into the model's context. Shorten the conversation.",
-      overflow.tokens === null ? { cause } : { tokens: overflow.tokens, cause },
+      {
+        ...(overflow.tokens === null ? {} : { tokens: overflow.tokens }),
+        cause: new DeploymentRefusal(refusal, overflow.outputTokensFitting),
+      },
     );
   if (status === 400 || status === 422)
     return new Failure(
@@ -98,46 +103,65 @@ const overflowWords =
   /maximum context length|maximum model length|max context length|context length is only|available context size|exceeds? the (?:model's )?context|longer than the (?:model's )?context|prompt (?:is )?too long|context window|maximum allowed (?:input )?length/iu;
 
 /**
- * How engines say that a conversation is too long. What was sent is the input alone or the input and the output limit
- * together, whichever the engine measured.
+ * How engines say that a conversation is too long. `input` is the input alone, `total` the input and the output limit
+ * together, whichever the engine measured; `least` says that it stopped counting there.
  */
 const overflowNumbers: readonly RegExp[] = [
-  /prompt is too long: (?<sent>\d+) tokens > (?<maximum>\d+) maximum/u,
+  /prompt is too long: (?<input>\d+) tokens > (?<maximum>\d+) maximum/u,
   // llama.cpp
-  /\((?<sent>\d+) tokens\) exceeds the available context size \((?<maximum>\d+) tokens\)/u,
+  /\((?<input>\d+) tokens\) exceeds the available context size \((?<maximum>\d+) tokens\)/u,
   // vLLM, which has changed its words often, and OpenAI in whose words it began
-  /passed (?<sent>\d+) input tokens and requested (?<output>\d+) output.*?context length is only (?<maximum>\d+)/su,
-  /is too large: (?<output>\d+)\..*?maximum context length is (?<maximum>\d+) tokens and your request has (?<sent>\d+) input/su,
-  /maximum context length is (?<maximum>\d+) tokens.*?total of (?:at least )?(?<sent>\d+)/su,
-  /maximum context length is (?<maximum>\d+) tokens.*?(?:requested|resulted in) (?<sent>\d+) tokens/su,
-  /maximum context length is (?<maximum>\d+) tokens.*?(?:contains|has) (?:at least )?(?<sent>\d+) input tokens/su,
-  /\(length (?<sent>\d+)\) is longer than the maximum model length of (?<maximum>\d+)/u,
-  /length \((?<sent>\d+)(?: tokens)?\) exceeds (?:the )?(?:model's )?maximum (?:context|allowed) length \((?<maximum>\d+)/u,
+  /passed (?<input>\d+) input tokens and requested (?<output>\d+) output.*?context length is only (?<maximum>\d+)/su,
+  /is too large: (?<output>\d+)\..*?maximum context length is (?<maximum>\d+) tokens and your request has (?<input>\d+) input/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?total of (?<least>at least )?(?<total>\d+)/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?requested (?<total>\d+) tokens/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?resulted in (?<input>\d+) tokens/su,
+  /maximum context length is (?<maximum>\d+) tokens.*?(?:contains|has) (?<least>at least )?(?<input>\d+) input tokens/su,
+  /\(length (?<input>\d+)\) is longer than the maximum model length of (?<maximum>\d+)/u,
+  /length \((?<input>\d+)(?: tokens)?\) exceeds (?:the )?(?:model's )?maximum (?:context|allowed) length \((?<maximum>\d+)/u,
   // SGLang
-  /input \((?<sent>\d+) tokens\) is longer than the model's context length \((?<maximum>\d+) tokens\)/u,
-  /maximum context length of (?<maximum>\d+) tokens.*?total of (?<sent>\d+) tokens/su,
+  /input \((?<input>\d+) tokens\) is longer than the model's context length \((?<maximum>\d+) tokens\)/u,
+  /maximum context length of (?<maximum>\d+) tokens.*?total of (?<total>\d+) tokens/su,
   // Ollama's own runner
-  /length \((?<sent>\d+) tokens\) exceeds the .*?\((?<maximum>\d+) tokens\)/u,
+  /length \((?<input>\d+) tokens\) exceeds the .*?\((?<maximum>\d+) tokens\)/u,
 ];
 
+interface Overflow {
+  readonly tokens: { readonly sent: number; readonly maximum: number } | null;
+  readonly outputTokensFitting: number | null;
+}
+
 /** null: it is no matter of size. `tokens` null: it is, and nobody knows the numbers. */
-function overflowTokens(
-  refusal: Refusal,
-  facts: FaultFacts,
-): { readonly tokens: { readonly sent: number; readonly maximum: number } | null } | null {
+function overflowOf(refusal: Refusal, facts: FaultFacts): Overflow | null {
   const { words } = refusal;
   const named = overflowKinds.test(`${refusal.type ?? ""} ${refusal.code ?? ""}`);
   if (!named && refusal.status !== 413 && !overflowWords.test(words)) return null;
   for (const numbers of overflowNumbers) {
     const found = numbers.exec(words)?.groups;
-    if (found === undefined) continue;
-    const sent = Number(found["sent"]) + Number(found["output"] ?? 0);
-    return { tokens: { sent, maximum: Number(found["maximum"]) } };
+    if (found !== undefined) return overflowOfNumbers(found, facts.outputTokensMax);
   }
   const maximum = facts.contextTokens;
-  if (maximum === null) return { tokens: null };
+  if (maximum === null) return { tokens: null, outputTokensFitting: null };
   // An estimate below the limit would contradict what the deployment found.
-  return { tokens: { sent: Math.max(facts.inputTokensEstimate, maximum + 1), maximum } };
+  const sent = Math.max(facts.inputTokensEstimate, maximum + 1);
+  return { tokens: { sent, maximum }, outputTokensFitting: null };
+}
+
+function overflowOfNumbers(
+  found: Readonly<Record<string, string | undefined>>,
+  outputTokensMax: number,
+): Overflow {
+  const maximum = Number(found["maximum"]);
+  const total = found["total"];
+  const input = total === undefined ? Number(found["input"]) : Number(total) - outputTokensMax;
+  const left = maximum - input;
+  // An engine that stops counting one token past what fits does not know the input; half as much is the next guess.
+  const stopped = found["least"] !== undefined || left === outputTokensMax - 1;
+  const fitting = stopped ? Math.min(left, Math.floor(outputTokensMax / 2)) : left;
+  return {
+    tokens: { sent: Number(total ?? input + Number(found["output"] ?? 0)), maximum },
+    outputTokensFitting: input >= 0 && fitting >= 1 && fitting < outputTokensMax ? fitting : null,
+  };
 }
 
 function retryAfterSeconds(facts: FaultFacts): number {

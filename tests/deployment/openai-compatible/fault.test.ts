@@ -12,6 +12,7 @@ import type { Failure } from "../../../src/failure.ts";
 
 const facts: FaultFacts = {
   inputTokensEstimate: 100,
+  outputTokensMax: 64_000,
   contextTokens: null,
   retryAfter: null,
   nowMs: Date.UTC(2026, 0, 1),
@@ -173,6 +174,75 @@ describe("an overflow of the context", () => {
     const failure = failureOfAnswer(status, body, facts);
     expect(failure.code).toBe("input_too_large");
     expect(failure.facts.tokens).toEqual(tokens);
+  });
+
+  test.each([
+    [
+      "the input was counted",
+      5_000,
+      "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 10 input tokens (5000 > 4096 - 10).",
+      4_086,
+    ],
+    [
+      "input and output were added up",
+      4_096,
+      "This model's maximum context length is 4096 tokens. However, you requested 4106 tokens (10 in the messages, 4096 in the completion). Please reduce the length of the messages or completion.",
+      4_086,
+    ],
+    [
+      "so does SGLang",
+      64_000,
+      "Requested token count exceeds the model's maximum context length of 64000 tokens. You requested a total of 71897 tokens: 7897 tokens from the input messages and 64000 tokens for the completion.",
+      56_103,
+    ],
+    [
+      "an exact total",
+      65_536,
+      "This model's maximum context length is 131072 tokens. However, you requested 65536 output tokens and your prompt contains 100000 input tokens, for a total of 165536 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+      31_072,
+    ],
+    [
+      "counting stopped at what fits",
+      65_536,
+      "This model's maximum context length is 131072 tokens. However, you requested 65536 output tokens and your prompt contains at least 65537 input tokens, for a total of at least 131073 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+      32_768,
+    ],
+    [
+      "it stopped there without saying so",
+      32_000,
+      "You passed 33537 input tokens and requested 32000 output tokens. However, the model's context length is only 65536 tokens, resulting in a maximum input length of 33536 tokens. Please reduce the length of the input prompt.",
+      16_000,
+    ],
+    [
+      "one token was asked for",
+      1,
+      "This model's maximum context length is 4096 tokens. However, you requested 1 output tokens and your prompt contains at least 4096 input tokens, for a total of at least 4097 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+      null,
+    ],
+    [
+      "the input alone is too long",
+      100,
+      "This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.",
+      null,
+    ],
+    [
+      "the input alone fills it",
+      100,
+      "This model's maximum context length is 4096 tokens. However, you requested 4196 tokens (4096 in the messages, 100 in the completion).",
+      null,
+    ],
+    [
+      "the figures are of another request",
+      1_000,
+      "maximum context length is 800 tokens. You requested 900 tokens",
+      null,
+    ],
+    ["the figures contradict it", 10, "prompt is too long: 20 tokens > 4096 maximum", null],
+    ["there are no figures", 100, "the input length exceeds the context length", null],
+  ])("says how much output would fit: %s", (_name, outputTokensMax, words, fitting) => {
+    const { cause } = failureOfAnswer(400, openaiError(words), { ...facts, outputTokensMax });
+    expect(cause).toBeInstanceOf(DeploymentRefusal);
+    expect(cause).toMatchObject({ outputTokensFitting: fitting });
   });
 
   test("has our own estimate and the known context where the deployment gives no numbers", () => {

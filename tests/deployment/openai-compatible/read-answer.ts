@@ -26,6 +26,7 @@ export function readAnswer(
     failureOf: (error) =>
       failureOfStreamError(error, {
         inputTokensEstimate: 10,
+        outputTokensMax: 100,
         contextTokens: null,
         retryAfter: null,
         nowMs: 0,
