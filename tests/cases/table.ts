@@ -443,6 +443,7 @@ const answers: readonly Row[] = [
     "frames of its own",
   ),
   row("answer", "crm", "answer: overloaded in mid-stream", "answer-overloaded", "its own code"),
+  row("answer", "crm", "answer: refused after status 200", "answer-refused", "never server_error"),
   row("answer", "crm", "answer: too long in mid-stream", "answer-too-large", "its own code"),
   row(
     "answer",

@@ -23,8 +23,10 @@ function told(format: WireFormatName, code: FailureCode): string {
   if (format === "messages") return kind.messagesType;
   if (format === "chat-completions") return kind.openaiCode;
   // The codes that agents act on, after the wire contract.
-  if (code === "overloaded") return "rate_limit_exceeded";
-  return code === "input_too_large" ? "context_length_exceeded" : "server_error";
+  if (code === "input_too_large") return "context_length_exceeded";
+  if (["overloaded", "rate_limited", "too_many_concurrent"].includes(code))
+    return "rate_limit_exceeded";
+  return String(kind.status).startsWith("4") ? "invalid_prompt" : "server_error";
 }
 
 /** Events up to some place, with the part that is open there ended, as the reader ends it. */

@@ -1,6 +1,6 @@
 import type { Generation } from "../../conversation/collect-generation.ts";
 import type { Finish, FinishReason, Usage } from "../../conversation/generation-event.ts";
-import type { Failure, FailureCode } from "../../failure.ts";
+import { type Failure, type FailureCode, failureKinds } from "../../failure.ts";
 import type { AnswerContext } from "../wire-format.ts";
 import { buildItem, isCut, itemIdPrefix } from "./output-items.ts";
 import { openCallSpelling } from "./namespaces.ts";
@@ -116,10 +116,15 @@ function detailsOf(reason: FinishReason): ResponsesIncomplete["incomplete_detail
   }
 }
 
-/** Agents repeat, wait or compact by this code; what they do not know they would repeat at once. */
+/**
+ * Agents repeat, wait, compact or give up by this code; what they do not know they would repeat at once. What would be a
+ * 4xx is `invalid_prompt`: the same request would fail again.
+ */
 function errorCodeOf(code: FailureCode): ResponsesErrorCode {
-  if (code === "overloaded") return "rate_limit_exceeded";
-  return code === "input_too_large" ? "context_length_exceeded" : "server_error";
+  if (code === "input_too_large") return "context_length_exceeded";
+  const { retry, status } = failureKinds[code];
+  if (retry) return "rate_limit_exceeded";
+  return status < 500 ? "invalid_prompt" : "server_error";
 }
 
 function buildUsage(usage: Usage): ResponsesUsage {

@@ -136,7 +136,7 @@ const failed = z.strictObject({
   status: z.literal("failed"),
   completed_at: z.null(),
   error: z.strictObject({
-    code: z.enum(["server_error", "rate_limit_exceeded", "context_length_exceeded"]),
+    code: z.enum(["server_error", "rate_limit_exceeded", "context_length_exceeded", "invalid_prompt"]),
     message: z.string().min(1),
   }),
   incomplete_details: z.null(),

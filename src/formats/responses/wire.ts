@@ -109,7 +109,11 @@ export interface ResponsesUsage {
 }
 
 /** The codes of `response.error` that agents act on. */
-export type ResponsesErrorCode = "server_error" | "rate_limit_exceeded" | "context_length_exceeded";
+export type ResponsesErrorCode =
+  | "server_error"
+  | "rate_limit_exceeded"
+  | "context_length_exceeded"
+  | "invalid_prompt";
 
 /** The response object: the whole of a body, and what the first and last frames of a stream carry. */
 export type ResponsesBody = ResponsesHead & ResponsesOutcome;

@@ -254,6 +254,9 @@ describe("a Responses stream", () => {
     ["internal", "server_error"],
     ["overloaded", "rate_limit_exceeded"],
     ["input_too_large", "context_length_exceeded"],
+    ["refused_by_deployment", "invalid_prompt"],
+    ["insufficient_credit", "invalid_prompt"],
+    ["too_many_concurrent", "rate_limit_exceeded"],
   ] as const)("fails with both frames: %s", (code, wireCode) => {
     const encoder = responsesFormat.openStream(openContext());
     const opening = encoder.open() + encoder.encode(eventsOf([text, call]).slice(0, -1));
