@@ -136,6 +136,7 @@ const tools: readonly Row[] = [
   ),
   row("converted", "m", "search results", "search-result", "title, source and texts"),
   row("converted", "m", "tool_reference", "tool-reference", "a line that names the tool"),
+  row("converted", "m", "tool_addition, tool_removal", "tool-changes", "lines that name the tool"),
   row("converted", "crm", "images in results", "result-image", "replaced by a text"),
   row("converted", "crm", "files in results", "result-file", "replaced by a text"),
   row("converted", "cr", "audio in results", "result-audio", "replaced by a text"),
@@ -337,6 +338,7 @@ const options: readonly Row[] = [
   ),
   row("refused", "r", "compaction_trigger", "compaction-trigger", "not offered"),
   row("refused", "r", "item_reference", "item-reference", "tells the way out"),
+  row("refused", "m", "tool_definition in a message", "tool-defined-in-message", "use tools"),
   row("refused", "m", "thread", "thread thread-text thread-false", "with details for the SDK"),
   row(
     "refused",
@@ -360,7 +362,7 @@ const options: readonly Row[] = [
   ),
 ];
 
-/** Whole bodies as agents send them. */
+/** Whole bodies as agents send them where tests/recordings/ has none: with images, in other formats, interactive. */
 const clients: readonly Row[] = [
   row(
     "carried",
@@ -371,7 +373,6 @@ const clients: readonly Row[] = [
   ),
   row("carried", "r", "Codex", "client-codex client-codex-compact", "two bodies"),
   row("carried", "crm", "opencode", "client-opencode", "one session in three formats"),
-  row("carried", "c", "opencode's title", "client-opencode-title", "two user messages in a row"),
 ];
 
 /** What the service writes. */

@@ -17,6 +17,7 @@ import {
   refuseMedia,
 } from "../read-tools.ts";
 import type { ReasoningReader } from "../wire-format.ts";
+import { readToolChange } from "./tool-changes.ts";
 
 /** What reading one message needs besides its own fields. */
 interface Reading {
@@ -52,7 +53,7 @@ function readMessage(fields: Fields, param: string, reading: Reading): readonly 
   const at = `${param}.content`;
   switch (role) {
     case "system": {
-      const text = typeof content === "string" ? content : readSystemTexts(content, at).join("");
+      const text = typeof content === "string" ? content : readSystemMessage(content, at);
       return [{ role, text }];
     }
     case "user":
@@ -80,14 +81,34 @@ function readBlocks(value: unknown, param: string): readonly Fields[] {
   );
 }
 
+/** Its texts as one, and a line for every tool that comes or goes there. */
+function readSystemMessage(value: unknown, param: string): string {
+  let text = "";
+  const changes: string[] = [];
+  for (const [index, block] of readBlocks(value, param).entries()) {
+    const at = `${param}[${String(index)}]`;
+    const type = readOneOf(block["type"], `${at}.type`, ["text", "tool_addition", "tool_removal"]);
+    const told = type === "text" ? readSystemText(block, at) : readToolChange(type, block, at);
+    if (type === "text") text += told ?? "";
+    else if (told !== null) changes.push(told);
+  }
+  return [...(text === "" ? [] : [text]), ...changes].join("\n");
+}
+
+/** null: it is no words for the model. */
+function readSystemText(block: Fields, param: string): string | null {
+  const text = readString(block["text"], `${param}.text`);
+  return text.startsWith(billingHeader) ? null : text;
+}
+
 function readSystemTexts(value: unknown, param: string): readonly string[] {
   return readBlocks(value, param)
     .map((block, index) => {
       const at = `${param}[${String(index)}]`;
       readOneOf(block["type"], `${at}.type`, ["text"]);
-      return readString(block["text"], `${at}.text`);
+      return readSystemText(block, at);
     })
-    .filter((text) => !text.startsWith(billingHeader));
+    .filter((text) => text !== null);
 }
 
 /** Results come first, as they answer the turn before; then everything that the user says, as one turn. */
