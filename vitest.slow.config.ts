@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["tests/{weights,package,slow}/**/*.test.ts"],
+    setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     testTimeout: 300_000,
     hookTimeout: 300_000,

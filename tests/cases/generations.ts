@@ -1,10 +1,11 @@
 import type { Finish, GenerationEvent } from "../../src/conversation/generation-event.ts";
-import { Failure, type FailureCode } from "../../src/failure.ts";
+import { Failure, type FailureCode, type FailureFacts } from "../../src/failure.ts";
 import { openGenerationCollector } from "../../src/conversation/collect-generation.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { openContext, testReasoning } from "./context.ts";
 import { caseFiles, isRecord, readJson, readText, type JsonRecord } from "./files.ts";
 import { wireFormats } from "../../src/formats/formats.ts";
+import { ensureBody, ensureFrames } from "../wire/ensure-wire.ts";
 
 /** One line of an events file. */
 export type Step =
@@ -87,7 +88,7 @@ export function streamOf(
     else if (step.type === "failure") frames += encoder.fail(failureOf(step));
     else frames += encoder.encode([step]);
   }
-  return frames;
+  return ensureFrames(format, frames, { whole: steps.some(isEnding) });
 }
 
 /** The body that a format makes of steps that end well. */
@@ -101,15 +102,24 @@ export function bodyOf(
   const parsed = wireFormats[format].parseRequest(request, testReasoning);
   const collector = openGenerationCollector();
   collector.add(eventsOf(steps));
-  return wireFormats[format].buildResponse(collector.finish(finish), openContext(parsed.echo));
+  const context = openContext(parsed.echo);
+  return ensureBody(format, wireFormats[format].buildResponse(collector.finish(finish), context));
 }
 
+// A shortage is never told without its figures.
+const shortage: NonNullable<FailureFacts["shortage"]> = {
+  balance: "1",
+  held: "0.5",
+  needed: "2.25",
+  affordableOutputTokens: 7,
+  waitingHelps: false,
+};
+
 function failureOf(step: Extract<Step, { type: "failure" }>): Failure {
-  return new Failure(
-    step.code,
-    step.message,
-    step.tokens === undefined ? {} : { tokens: step.tokens },
-  );
+  return new Failure(step.code, step.message, {
+    ...(step.tokens === undefined ? {} : { tokens: step.tokens }),
+    ...(step.code === "insufficient_credit" ? { shortage } : {}),
+  });
 }
 
 function isEnding(step: Step): boolean {

@@ -1,6 +1,10 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
+
+inspectWith(openAnswerCheck);
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 

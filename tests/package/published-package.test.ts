@@ -9,6 +9,10 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
+
+inspectWith(openAnswerCheck);
 
 // The oldest Node that `engines` allows, its newest release when this was written.
 const oldestNode = "24.21.0";

@@ -14,6 +14,10 @@ import {
   startScriptedDeployment,
   type ScriptedDeploymentSettings,
 } from "../doubles/scripted-deployment.ts";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import { ensureNoWireProblems, inspectWith } from "../wire/watch-answers.ts";
+
+inspectWith(openAnswerCheck);
 
 /** A key with the account it spends from. */
 export interface TestKey {
@@ -108,7 +112,11 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
       }
       throw new Error("credit is still held after two seconds");
     },
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      await owned.disposeAsync();
+      // Some who start a service are no tests, with no hook that looks.
+      ensureNoWireProblems();
+    },
   };
 }
 

@@ -12,7 +12,9 @@ const usage = z.strictObject({
 });
 
 /** `undefined` is what a missing member is, and JSON has no such value. */
-const anyJson = z.unknown().refine((value) => value !== undefined, { error: "it is missing" });
+const anyJson = z
+  .unknown()
+  .refine((value): boolean => value !== undefined, { error: "it is missing" });
 
 const block = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text"), text: z.string() }),

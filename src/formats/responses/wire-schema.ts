@@ -6,7 +6,9 @@ import { openaiErrorCodeSchema } from "../error-wire-schema.ts";
 const count = z.int().min(0);
 
 /** `undefined` is what a missing member is, and JSON has no such value. */
-const anyJson = z.unknown().refine((value) => value !== undefined, { error: "it is missing" });
+const anyJson = z
+  .unknown()
+  .refine((value): boolean => value !== undefined, { error: "it is missing" });
 
 const usage = z
   .strictObject({
@@ -68,9 +70,15 @@ const item = z.discriminatedUnion("type", [
 const begunItem = item.refine((begun) => begun.status === "in_progress", {
   error: "an item that begins has ended",
 });
-const endedItem = item.refine((ended) => ended.status !== "in_progress", {
-  error: "an item that ended is in progress",
-});
+const endedItem = item
+  .refine((ended) => ended.status !== "in_progress", {
+    error: "an item that ended is in progress",
+  })
+  .refine(
+    (ended) =>
+      ended.type !== "reasoning" || ended.summary.length + (ended.content?.length ?? 0) === 1,
+    { error: "reasoning is told once, as text or as a summary" },
+  );
 
 const head = {
   id: z.string().regex(/^resp_[A-Za-z0-9]+$/u),
@@ -136,7 +144,12 @@ const failed = z.strictObject({
   status: z.literal("failed"),
   completed_at: z.null(),
   error: z.strictObject({
-    code: z.enum(["server_error", "rate_limit_exceeded", "context_length_exceeded", "invalid_prompt"]),
+    code: z.enum([
+      "server_error",
+      "rate_limit_exceeded",
+      "context_length_exceeded",
+      "invalid_prompt",
+    ]),
     message: z.string().min(1),
   }),
   incomplete_details: z.null(),
@@ -165,8 +178,11 @@ function type<Name extends string>(name: Name): { type: z.ZodLiteral<Name> } {
 
 /** A frame of a stream. */
 export const responsesStreamEventSchema = z.discriminatedUnion("type", [
-  z.strictObject({ ...type("response.created"), ...numbered, response: inProgress }),
-  z.strictObject({ ...type("response.in_progress"), ...numbered, response: inProgress }),
+  z.strictObject({
+    type: z.enum(["response.created", "response.in_progress"]),
+    ...numbered,
+    response: inProgress,
+  }),
   z.strictObject({ ...type("response.completed"), ...numbered, response: completed }),
   z.strictObject({ ...type("response.incomplete"), ...numbered, response: incomplete }),
   z.strictObject({ ...type("response.failed"), ...numbered, response: failed }),
@@ -182,15 +198,13 @@ export const responsesStreamEventSchema = z.discriminatedUnion("type", [
     output_index: count,
     item: endedItem,
   }),
-  z.strictObject({ ...type("response.content_part.added"), ...inContent, part: contentPart }),
-  z.strictObject({ ...type("response.content_part.done"), ...inContent, part: contentPart }),
   z.strictObject({
-    ...type("response.reasoning_summary_part.added"),
-    ...inSummary,
-    part: summaryPart,
+    type: z.enum(["response.content_part.added", "response.content_part.done"]),
+    ...inContent,
+    part: contentPart,
   }),
   z.strictObject({
-    ...type("response.reasoning_summary_part.done"),
+    type: z.enum(["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"]),
     ...inSummary,
     part: summaryPart,
   }),
@@ -219,7 +233,10 @@ export const responsesStreamEventSchema = z.discriminatedUnion("type", [
     text: z.string(),
   }),
   z.strictObject({
-    ...type("response.function_call_arguments.delta"),
+    type: z.enum([
+      "response.function_call_arguments.delta",
+      "response.custom_tool_call_input.delta",
+    ]),
     ...place,
     delta: z.string(),
   }),
@@ -227,11 +244,6 @@ export const responsesStreamEventSchema = z.discriminatedUnion("type", [
     ...type("response.function_call_arguments.done"),
     ...place,
     arguments: z.string(),
-  }),
-  z.strictObject({
-    ...type("response.custom_tool_call_input.delta"),
-    ...place,
-    delta: z.string(),
   }),
   z.strictObject({ ...type("response.custom_tool_call_input.done"), ...place, input: z.string() }),
   z.strictObject({

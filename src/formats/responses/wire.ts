@@ -223,11 +223,17 @@ export type ResponsesStateEvent =
   | { readonly type: "response.failed"; readonly response: ResponsesHead & ResponsesFailed };
 
 /** Frames that begin and end an item. */
-export interface ResponsesItemEvent {
-  readonly type: "response.output_item.added" | "response.output_item.done";
-  readonly output_index: number;
-  readonly item: OutputItem;
-}
+export type ResponsesItemEvent =
+  | {
+      readonly type: "response.output_item.added";
+      readonly output_index: number;
+      readonly item: OutputItem;
+    }
+  | {
+      readonly type: "response.output_item.done";
+      readonly output_index: number;
+      readonly item: OutputItem;
+    };
 
 /** Where in the answer a frame adds something. */
 interface ItemPlace {

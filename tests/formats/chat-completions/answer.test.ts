@@ -9,6 +9,7 @@ import type {
   ChatCompletionBody,
   ChatCompletionsEcho,
 } from "../../../src/formats/chat-completions/wire.ts";
+import { ensureBody, ensureFrames } from "../../wire/ensure-wire.ts";
 import { callEvents, dataOf, finishOf, openAnswerContext, partEvents } from "../answer-context.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: Mutable<T[Key]> };
@@ -19,7 +20,9 @@ const echo: ChatCompletionsEcho = { model: "m\u2028", includeUsage: false, custo
 
 function stream(events: readonly GenerationEvent[], over: Partial<ChatCompletionsEcho> = {}) {
   const encoder = openChatCompletionsStream(openAnswerContext({ ...echo, ...over }));
-  return dataOf(encoder.open() + encoder.encode(events) + encoder.finish(finishOf("stop")));
+  const frames = encoder.open() + encoder.encode(events) + encoder.finish(finishOf("stop"));
+  const usageAsked = over.includeUsage ?? echo.includeUsage;
+  return dataOf(ensureFrames("chat-completions", frames, { usageAsked }));
 }
 
 function deltasOf(chunks: readonly unknown[]): readonly unknown[] {
@@ -31,7 +34,8 @@ function deltasOf(chunks: readonly unknown[]): readonly unknown[] {
 function body(events: readonly GenerationEvent[], reason: Parameters<typeof finishOf>[0]) {
   const collector = openGenerationCollector();
   collector.add(events);
-  return buildChatCompletion(collector.finish(finishOf(reason)), openAnswerContext(echo));
+  const generation = collector.finish(finishOf(reason));
+  return ensureBody("chat-completions", buildChatCompletion(generation, openAnswerContext(echo)));
 }
 
 test("the stream says role, pieces, finish and [DONE]; every event is a frame of its own", () => {

@@ -6,6 +6,7 @@ import { Failure } from "../../../src/failure.ts";
 import { buildMessage } from "../../../src/formats/messages/response.ts";
 import { openMessagesStream } from "../../../src/formats/messages/stream.ts";
 import type { MessageBody, MessagesUsage } from "../../../src/formats/messages/wire.ts";
+import { ensureBody, ensureFrames } from "../../wire/ensure-wire.ts";
 import { callEvents, dataOf, finishOf, openAnswerContext, partEvents } from "../answer-context.ts";
 
 // Every field is of the SDK's type; the fields about tools that run on the server are left out.
@@ -20,13 +21,14 @@ const echo = { model: "m" };
 
 function stream(events: readonly GenerationEvent[], finish = finishOf("stop")): string {
   const encoder = openMessagesStream(openAnswerContext(echo));
-  return encoder.open() + encoder.encode(events) + encoder.finish(finish);
+  const frames = encoder.open() + encoder.encode(events) + encoder.finish(finish);
+  return ensureFrames("messages", frames);
 }
 
 function body(events: readonly GenerationEvent[], finish = finishOf("stop")) {
   const collector = openGenerationCollector();
   collector.add(events);
-  return buildMessage(collector.finish(finish), openAnswerContext(echo));
+  return ensureBody("messages", buildMessage(collector.finish(finish), openAnswerContext(echo)));
 }
 
 const usage = {

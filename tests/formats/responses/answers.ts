@@ -7,6 +7,7 @@ import type {
   ReasoningReader,
   ReasoningWriter,
 } from "../../../src/formats/wire-format.ts";
+import { ensureBody, ensureFrames } from "../../wire/ensure-wire.ts";
 
 /** A seal that can be read; what does not begin like one is not ours. */
 export const plainSeal: ReasoningReader & ReasoningWriter = {
@@ -81,7 +82,7 @@ export function streamAnswer(
   const beat = (): string => (keepalives ? encoder.keepalive() : "");
   let text = encoder.open() + beat();
   for (const event of eventsOf(parts)) text += encoder.encode([event]) + beat();
-  return text + encoder.finish(finish);
+  return ensureFrames("responses", text + encoder.finish(finish));
 }
 
 /** The request that an answer answers, and whether keepalives come between all of its events. */
@@ -98,10 +99,8 @@ export function bodyOfAnswer(
 ): ResponsesBody {
   const collector = openGenerationCollector();
   collector.add(eventsOf(parts));
-  return responsesFormat.buildResponse(
-    collector.finish(finish),
-    openContext(request),
-  ) as ResponsesBody;
+  const body = responsesFormat.buildResponse(collector.finish(finish), openContext(request));
+  return ensureBody("responses", body) as ResponsesBody;
 }
 
 /** A JSON object of a frame. */
@@ -109,7 +108,7 @@ export type FrameData = Readonly<Record<string, unknown>>;
 
 /** The data of all frames; throws where `event:` and `type` differ or a number is missing. */
 export function readFrames(stream: string): readonly FrameData[] {
-  return stream
+  return ensureFrames("responses", stream, { whole: false })
     .split("\n\n")
     .filter((block) => block !== "" && block !== ": ping")
     .map((block, index) => {

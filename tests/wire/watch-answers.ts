@@ -1,0 +1,211 @@
+import { subscribe } from "node:diagnostics_channel";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+// Every test file loads this, so it loads nothing itself: check-answer.ts brings the schemas where a service is started.
+
+/** What is known of an answer when its first byte is written. */
+export interface AnswerHead {
+  readonly method: string;
+  /** Without query string. */
+  readonly path: string;
+  readonly shape: "openai" | "messages";
+  readonly status: number;
+  /** "" for none. */
+  readonly contentType: string;
+  /** null where it is not known. */
+  readonly requestBody: string | null;
+}
+
+/** Looks at one answer while it is written. */
+export interface AnswerInspection {
+  write(text: string): void;
+  /** The service has said all that it wanted to say. Not called for an answer that breaks off. */
+  end(): void;
+}
+
+type Inspector = (head: AnswerHead, report: (problem: string) => void) => AnswerInspection;
+
+let inspector: Inspector | null = null;
+let problems: string[] = [];
+let answers = 0;
+/** Answers of services in this process, which `fetch` in this process is about to see again. */
+const seenHere = new Set<string>();
+
+const problemsPerAnswerMax = 3;
+const chatCompletionsPath = "/v1/chat/completions";
+
+/** Says who looks at the answers of services. */
+export function inspectWith(chosen: Inspector): void {
+  inspector = chosen;
+}
+
+/** What was wrong with answers since the last call. */
+export function takeWireProblems(): readonly string[] {
+  const taken = problems;
+  problems = [];
+  return taken;
+}
+
+/** Throws when an answer was wrong since the last look. */
+export function ensureNoWireProblems(): void {
+  const taken = takeWireProblems();
+  if (taken.length > 0)
+    throw new Error(`what the service wrote is not what it may write:\n${taken.join("\n")}`);
+}
+
+/** How many answers were looked at. */
+export function countInspectedAnswers(): number {
+  return answers;
+}
+
+/** The service names each answer; no server that only plays a part in a test does. */
+function isOfService(requestId: unknown): requestId is string {
+  return typeof requestId === "string" && requestId.startsWith("req_");
+}
+
+/** One answer, from the first byte on; an inspection that throws is a problem like any other. */
+function openInspection(head: AnswerHead): {
+  write(chunk: unknown): void;
+  end(): void;
+} {
+  const decoder = new TextDecoder();
+  let reported = 0;
+
+  function report(problem: string): void {
+    reported += 1;
+    if (reported <= problemsPerAnswerMax)
+      problems.push(`${head.method} ${head.path} ${String(head.status)}: ${problem}`);
+  }
+
+  function attempt(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      report(`it could not be looked at: ${String(error)}`);
+    }
+  }
+
+  answers += 1;
+  if (inspector === null) {
+    report("nobody looks at it: call inspectWith where the service is started");
+    return { write: () => undefined, end: () => undefined };
+  }
+  const inspection = inspector(head, report);
+  return {
+    write(chunk) {
+      if (typeof chunk === "string") attempt(() => inspection.write(chunk));
+      else if (chunk instanceof Uint8Array)
+        attempt(() => inspection.write(decoder.decode(chunk, { stream: true })));
+    },
+    end: () => attempt(() => inspection.end()),
+  };
+}
+
+function shapeOf(path: string, anthropicVersion: boolean): AnswerHead["shape"] {
+  return path.startsWith("/v1/messages") || anthropicVersion ? "messages" : "openai";
+}
+
+function pathOf(target: string): string {
+  return target.split("?", 1)[0] ?? "/";
+}
+
+/** What a service in this process writes is looked at as it is written. */
+function watchResponse(request: IncomingMessage, response: ServerResponse): void {
+  const path = pathOf(request.url ?? "/");
+  const body: Uint8Array[] = [];
+  if (path === chatCompletionsPath) keepBody(request, body);
+  let inspection: ReturnType<typeof openInspection> | null | undefined;
+
+  function begin(): ReturnType<typeof openInspection> | null {
+    const requestId = response.getHeader("x-request-id");
+    if (!isOfService(requestId)) return null;
+    seenHere.add(requestId);
+    const requestBody = path === chatCompletionsPath ? Buffer.concat(body).toString("utf8") : null;
+    body.length = 0;
+    return openInspection({
+      method: request.method ?? "GET",
+      path,
+      shape: shapeOf(path, request.headers["anthropic-version"] !== undefined),
+      status: response.statusCode,
+      contentType: String(response.getHeader("content-type") ?? ""),
+      requestBody,
+    });
+  }
+
+  const write = response.write.bind(response) as (...given: readonly unknown[]) => boolean;
+  const end = response.end.bind(response) as (...given: readonly unknown[]) => unknown;
+  response.write = (...given: readonly unknown[]) => {
+    const more = write(...given);
+    if (inspection === undefined) inspection = begin();
+    inspection?.write(given[0]);
+    return more;
+  };
+  response.end = (...given: readonly unknown[]) => {
+    end(...given);
+    if (inspection === undefined) inspection = begin();
+    inspection?.write(given[0]);
+    inspection?.end();
+    return response;
+  };
+}
+
+function keepBody(request: IncomingMessage, body: Uint8Array[]): void {
+  const push = request.push.bind(request);
+  request.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk instanceof Uint8Array) body.push(chunk);
+    return push(chunk, encoding);
+  };
+}
+
+subscribe("http.server.request.start", (message) => {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+  watchResponse(request, response);
+});
+
+/** A request of `fetch`, as far as it is of interest. */
+interface FetchRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** What a service in another process sends is looked at where `fetch` receives it. */
+const received = new WeakMap<FetchRequest, ReturnType<typeof openInspection>>();
+
+subscribe("undici:request:headers", (message) => {
+  const { request, response } = message as {
+    readonly request: FetchRequest;
+    readonly response: { readonly statusCode: number; readonly headers: readonly Uint8Array[] };
+  };
+  const headers = response.headers.map((bytes) => Buffer.from(bytes).toString("latin1"));
+  const requestId = valueOf(headers, "x-request-id");
+  if (!isOfService(requestId) || seenHere.delete(requestId)) return;
+  const path = pathOf(request.path);
+  const inspection = openInspection({
+    method: request.method,
+    path,
+    shape: shapeOf(path, valueOf(request.headers, "anthropic-version") !== null),
+    status: response.statusCode,
+    contentType: valueOf(headers, "content-type") ?? "",
+    requestBody: null,
+  });
+  received.set(request, inspection);
+});
+
+subscribe("undici:request:bodyChunkReceived", (message) => {
+  const { request, chunk } = message as { readonly request: FetchRequest; readonly chunk: unknown };
+  received.get(request)?.write(chunk);
+});
+
+subscribe("undici:request:trailers", (message) => {
+  const { request } = message as { readonly request: FetchRequest };
+  received.get(request)?.end();
+});
+
+function valueOf(headers: readonly string[], name: string): string | null {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (headers[index]?.toLowerCase() === name) return headers[index + 1] ?? null;
+  }
+  return null;
+}
