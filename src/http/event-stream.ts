@@ -36,16 +36,16 @@ export function openEventStream(
     readonly stallMs?: number;
   },
 ): EventStream {
-  let opened = false;
+  let body: Body | null = null;
   let paused = false;
   let writtenAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
   const stall = openStallWatch(response, parts.stallMs ?? limits.readerStallMs);
 
   function write(frames: string): void {
-    if (frames === "" || response.destroyed) return;
+    if (body === null || frames === "" || response.destroyed) return;
     writtenAtMs = performance.now();
-    response.write(frames);
+    body.write(frames);
     if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
     paused = true;
     parts.source.pause();
@@ -74,9 +74,9 @@ export function openEventStream(
 
   return {
     open(frames) {
-      if (opened || response.destroyed) return;
-      opened = true;
+      if (body !== null || response.destroyed) return;
       response.writeHead(200, streamHeaders);
+      body = openBody(response);
       response.on("drain", onDrain);
       response.socket?.setNoDelay(true);
       write(frames);
@@ -87,7 +87,7 @@ export function openEventStream(
       clearTimeout(timer);
       stall.stop();
       if (response.destroyed) return;
-      response.end(frames);
+      body?.end(frames);
       stall.start();
     },
     stop() {
@@ -95,6 +95,29 @@ export function openEventStream(
       stall.stop();
     },
   };
+}
+
+interface Body {
+  write(data: string): void;
+  end(data: string): void;
+}
+
+/**
+ * The body of a response whose head is made. Node writes each chunk as four pieces; where it has announced chunks, they
+ * are made here, one string and one write each.
+ */
+function openBody(response: ServerResponse): Body {
+  if (!response.chunkedEncoding) return response;
+  response.chunkedEncoding = false;
+  return {
+    write: (data) => response.write(encodeChunk(data)),
+    end: (data) => response.end(`${data === "" ? "" : encodeChunk(data)}0\r\n\r\n`),
+  };
+}
+
+/** RFC 9112, 7.1. One without data would end the body. */
+function encodeChunk(data: string): string {
+  return `${Buffer.byteLength(data).toString(16)}\r\n${data}\r\n`;
 }
 
 /** A reader that never comes back is gone: it would hold a slot, credit and a place in the engine for ever. */

@@ -1,6 +1,7 @@
 import { createServer, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EventStream, openEventStream } from "../../src/http/event-stream.ts";
 
@@ -50,6 +51,67 @@ function open(
   const stream = openEventStream(response, { source, keepaliveMs: 60_000, keepalive, stallMs });
   return { stream, calls };
 }
+
+/** Everything that a server sends on a connection that opens with `asked`, each request answered by `serve`. */
+async function wire(asked: string, serve: (stream: EventStream) => void): Promise<string> {
+  const server = createServer((_request, response) => serve(open(response, 60_000).stream));
+  cleanups.push(() => void server.close());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write(asked);
+  return await text(socket);
+}
+
+/** What follows the headers of each answer. */
+function bodiesOf(answers: string): readonly string[] {
+  return answers
+    .split(/(?=HTTP\/1\.1 200 OK\r\n)/u)
+    .map((answer) => answer.slice(answer.indexOf("\r\n\r\n") + 4));
+}
+
+describe("a stream on the wire", () => {
+  const serve = (stream: EventStream): void => {
+    stream.open("data: open\n\n");
+    stream.write("");
+    stream.write("data: \u00e9 \u4e16 😀\n\n");
+    stream.end("data: [DONE]\n\n");
+  };
+  const chunks =
+    "c\r\ndata: open\n\n\r\n" +
+    "13\r\ndata: \u00e9 \u4e16 😀\n\n\r\n" +
+    "e\r\ndata: [DONE]\n\n\r\n" +
+    "0\r\n\r\n";
+
+  it("is made of one chunk a write, counted in bytes", async () => {
+    const answer = await wire("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", serve);
+    expect(answer).toMatch(/^transfer-encoding: chunked\r$/imu);
+    expect(bodiesOf(answer)).toEqual([chunks]);
+  });
+
+  it("leaves its connection to the next request, also to one that is there already", async () => {
+    const first = "GET /1 HTTP/1.1\r\nhost: a\r\n\r\n";
+    const last = "GET /2 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    expect(bodiesOf(await wire(first + last, serve))).toEqual([chunks, chunks]);
+  });
+
+  it("may end without a last frame", async () => {
+    const answer = await wire(
+      "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+      (stream) => {
+        stream.open("x");
+        stream.end("");
+      },
+    );
+    expect(bodiesOf(answer)).toEqual(["1\r\nx\r\n0\r\n\r\n"]);
+  });
+
+  it("comes without chunks to a client that does not know them", async () => {
+    const answer = await wire("GET / HTTP/1.0\r\n\r\n", serve);
+    expect(answer).not.toMatch(/^transfer-encoding/imu);
+    expect(bodiesOf(answer)).toEqual(["data: open\n\ndata: \u00e9 \u4e16 😀\n\ndata: [DONE]\n\n"]);
+  });
+});
 
 describe("a stream whose reader stops", () => {
   it("pauses its source once, and resumes it when the reader goes on", async () => {
