@@ -86,10 +86,21 @@ function readTool(item: unknown, param: string, collection: ToolCollection): voi
   if (fields["type"] !== "namespace")
     return readSingleTool(fields, { param, namespace: null }, collection);
   const namespace = readToolName(fields["name"], `${param}.name`);
+  const description = readOptionalString(fields["description"], `${param}.description`);
+  const first = collection.tools.length;
   for (const [index, inner] of readArray(fields["tools"], `${param}.tools`).entries()) {
     const at = `${param}.tools[${String(index)}]`;
     readSingleTool(readObject(inner, at), { param: at, namespace }, collection);
   }
+  const tool = collection.tools[first];
+  if (tool !== undefined && description !== null && description !== "")
+    collection.tools[first] = describeNamespace(tool, joinNamespace(namespace, "*"), description);
+}
+
+/** Said once, with the first of its tools: engines know no namespaces that could be described. */
+function describeNamespace(tool: Tool, names: string, description: string): Tool {
+  const said = tool.description === null || tool.description === "" ? [] : [tool.description];
+  return { ...tool, description: [...said, `All tools ${names}: ${description}`].join("\n\n") };
 }
 
 function readSingleTool(

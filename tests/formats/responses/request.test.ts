@@ -238,6 +238,32 @@ describe("the tools of a Responses request", () => {
     ]);
   });
 
+  test("tells what a namespace is once, with the first of its tools that the model sees", () => {
+    const own = "Looks.";
+    const look = { ...functionTool, description: own };
+    const descriptionsOf = (description: unknown, first: object) => {
+      const inside = [{ type: "web_search" }, first, { ...look, name: "other" }];
+      const namespace = { type: "namespace", name: "git", description, tools: inside };
+      const { tools } = parse({ tools: [look, namespace] }).conversation;
+      return tools.map((tool) => tool.description);
+    };
+    expect(descriptionsOf("Of history.", look)).toEqual([
+      own,
+      `${own}\n\nAll tools git__*: Of history.`,
+      own,
+    ]);
+    const custom = { type: "custom", name: "patch" };
+    expect(descriptionsOf("Of history.", custom)).toEqual([
+      own,
+      "All tools git__*: Of history.",
+      own,
+    ]);
+    for (const none of ["", null, undefined])
+      expect(descriptionsOf(none, look)).toEqual([own, own, own]);
+    const empty = { type: "namespace", name: "git", description: "Of history.", tools: [] };
+    expect(parse({ tools: [empty, look] }).conversation.tools[0]?.description).toBe(own);
+  });
+
   test("counts after flattening, hosted tools included, at the edge and one beyond", () => {
     const inside = { type: "namespace", name: "n", tools: numbered(100) };
     const among = [
