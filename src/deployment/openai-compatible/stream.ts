@@ -5,6 +5,7 @@ import type {
   Usage,
 } from "../../conversation/generation-event.ts";
 import { Failure } from "../../failure.ts";
+import { FrameParser } from "./frame-parser.ts";
 import { PartSequencer } from "./part-sequencer.ts";
 
 /** What a reader of one answer needs from outside. */
@@ -20,6 +21,7 @@ type Members = Readonly<Record<string, unknown>>;
 export class StreamReader {
   readonly #parts: StreamReaderParts;
   readonly #sequencer: PartSequencer;
+  readonly #frames = new FrameParser();
   #usage: unknown = null;
   #newUsage: unknown = null;
   #reason: string | null = null;
@@ -48,7 +50,7 @@ export class StreamReader {
       this.#done = true;
       return;
     }
-    const chunk = parseObject(data);
+    const chunk = parseObject(data, this.#frames);
     if (event === "error" || isError(chunk)) throw this.#parts.failureOf(chunk);
     if (isMembers(chunk["usage"])) this.#newUsage = chunk["usage"];
     const { choices } = chunk;
@@ -172,10 +174,10 @@ function detail(details: unknown, name: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-function parseObject(data: string): Members {
+function parseObject(data: string, frames: FrameParser): Members {
   let value: unknown;
   try {
-    value = JSON.parse(data);
+    value = frames.parse(data);
   } catch (error) {
     throw new Failure("deployment_failed", "The deployment sent something that is no JSON.", {
       cause: error,

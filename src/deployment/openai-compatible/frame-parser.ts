@@ -1,0 +1,121 @@
+type Members = Record<string, unknown>;
+
+/** A frame, cut around the two values that change from one to the next. */
+interface Pattern {
+  /** Its two values are replaced at each match. */
+  readonly chunk: Members;
+  /** Where it holds the piece of the answer that a frame brings. */
+  readonly slot: Slot;
+  readonly before: string;
+  /** What follows the slot: as far as the usage, when that comes last in a frame, or to the frame's end. */
+  readonly after: string;
+  readonly hasUsage: boolean;
+}
+
+interface Slot {
+  readonly holder: Members;
+  readonly name: string;
+}
+
+/** Longer frames are no usual ones. */
+const patternCharactersMax = 4_096;
+
+/**
+ * `JSON.parse` for the frames of one stream. Nearly all of them differ from the one before in two values only: the piece
+ * of the answer, and the usage. Where all other text is equal, these two alone are parsed. What is a JSON value by itself
+ * is the same value in its place, so the result is that of parsing everything, for a third of the work.
+ */
+export class FrameParser {
+  #pattern: Pattern | null = null;
+  #missesLeft = 1;
+  #patience = 1;
+
+  /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `JSON.parse` does. */
+  parse(frame: string): unknown {
+    if (this.#pattern !== null && fill(this.#pattern, frame)) {
+      this.#patience = 1;
+      return this.#pattern.chunk;
+    }
+    const chunk: unknown = JSON.parse(frame);
+    this.#missesLeft -= 1;
+    if (this.#missesLeft <= 0) this.#learn(frame, chunk);
+    return chunk;
+  }
+
+  /** Tried less and less often where no frame is like the one before. */
+  #learn(frame: string, chunk: unknown): void {
+    if (frame.length > patternCharactersMax || findSlot(chunk) === null) return;
+    this.#pattern = cut(frame, true) ?? cut(frame, false);
+    this.#missesLeft = this.#patience;
+    this.#patience *= 2;
+  }
+}
+
+/** Puts the values of a frame into the pattern's chunk; false: the frame is another one. */
+function fill({ chunk, slot, before, after, hasUsage }: Pattern, frame: string): boolean {
+  // Not `startsWith`, which compares character by character.
+  if (frame.slice(0, before.length) !== before) return false;
+  const end = frame.indexOf(after, before.length);
+  const rest = end + after.length;
+  if (end === -1 || (hasUsage ? !frame.endsWith("}") : rest !== frame.length)) return false;
+  try {
+    const value: unknown = JSON.parse(frame.slice(before.length, end));
+    if (hasUsage) chunk["usage"] = JSON.parse(frame.slice(rest, -1));
+    slot.holder[slot.name] = value;
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The pattern of a frame; null: its values are not where they seem to be. */
+function cut(shared: string, hasUsage: boolean): Pattern | null {
+  // Pieces of a string keep the whole of it, here everything that came in one read: a copy keeps this frame.
+  const frame = Buffer.from(shared).toString();
+  const chunk = JSON.parse(frame) as Members;
+  const slot = findSlot(chunk);
+  if (slot === null) return null;
+  const value = JSON.stringify(slot.holder[slot.name]);
+  const start = frame.indexOf(value);
+  const end = start + value.length;
+  const before = frame.slice(0, start);
+  const after = hasUsage
+    ? frame.slice(end, frame.indexOf(usageName, end) + usageName.length)
+    : frame.slice(end);
+  const pattern = { chunk, slot, before, after, hasUsage };
+  return holds(pattern) ? pattern : null;
+}
+
+const usageName = ',"usage":';
+
+/** Texts stand at several places, and names within texts: so other values are put in, and read in both ways. */
+function holds(pattern: Pattern): boolean {
+  const { before, after, chunk, hasUsage } = pattern;
+  const probe = `${before}"~"${after}${hasUsage ? `"~"}` : ""}`;
+  try {
+    const whole: unknown = JSON.parse(probe);
+    return fill(pattern, probe) && JSON.stringify(chunk) === JSON.stringify(whole);
+  } catch {
+    return false;
+  }
+}
+
+function findSlot(chunk: unknown): Slot | null {
+  const delta = memberOf(memberOf(memberOf(chunk, "choices"), 0), "delta");
+  const called = memberOf(memberOf(memberOf(delta, "tool_calls"), 0), "function");
+  return (
+    slotOf(delta, "content") ??
+    slotOf(delta, "reasoning_content") ??
+    slotOf(delta, "reasoning") ??
+    slotOf(called, "arguments")
+  );
+}
+
+function slotOf(holder: unknown, name: string): Slot | null {
+  const value = memberOf(holder, name);
+  return typeof value === "string" && value !== "" ? { holder: holder as Members, name } : null;
+}
+
+function memberOf(value: unknown, name: string | number): unknown {
+  return typeof value === "object" && value !== null ? (value as Members)[name] : undefined;
+}
