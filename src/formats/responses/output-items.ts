@@ -87,7 +87,7 @@ export function buildEmptyItem(item: OutputItem): OutputItem {
 
 /** The one part of a message. */
 export function buildTextPart(text: string): TextPart {
-  return { type: "output_text", text, annotations: [] };
+  return { type: "output_text", text, annotations: [], logprobs: [] };
 }
 
 function buildReasoningItem(text: string, { id, status, context }: ItemHead): ReasoningItem {

@@ -135,11 +135,12 @@ function echoTools(
   };
 }
 
-/** The SDK's types promise two fields of a function tool that requests may leave out. */
+/** The SDK's types and Open Responses promise fields of a function tool that requests may leave out. */
 function echoTool(tool: unknown): unknown {
   if (!isObject(tool) || tool["type"] !== "function") return tool;
   return {
     ...tool,
+    description: tool["description"] ?? null,
     parameters: tool["parameters"] ?? null,
     strict: tool["strict"] ?? null,
   };

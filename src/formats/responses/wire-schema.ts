@@ -26,6 +26,7 @@ const textPart = z.strictObject({
   type: z.literal("output_text"),
   text: z.string(),
   annotations: z.tuple([]),
+  logprobs: z.tuple([]),
 });
 const reasoningPart = z.strictObject({ type: z.literal("reasoning_text"), text: z.string() });
 const summaryPart = z.strictObject({ type: z.literal("summary_text"), text: z.string() });

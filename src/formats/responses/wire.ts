@@ -82,6 +82,8 @@ export interface TextPart {
   readonly type: "output_text";
   readonly text: string;
   readonly annotations: readonly [];
+  /** Not offered; Open Responses requires the list. */
+  readonly logprobs: readonly [];
 }
 
 /** Text of reasoning. */

@@ -436,7 +436,10 @@ describe("the settings of a Responses request", () => {
       temperature: 0,
       text: { format: { type: "json_object" } },
       tool_choice: { type: "function", name: "look" },
-      tools: [{ type: "web_search" }, { ...functionTool, parameters: null, strict: null }],
+      tools: [
+        { type: "web_search" },
+        { ...functionTool, description: null, parameters: null, strict: null },
+      ],
       top_logprobs: 0,
       top_p: 0.5,
       truncation: "disabled",
