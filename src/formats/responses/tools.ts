@@ -74,9 +74,9 @@ export function readResponsesToolChoice(value: unknown): RequestedToolChoice {
 function countFlattened(items: readonly unknown[]): number {
   let count = 0;
   for (const item of items) {
-    const inside = (item as Fields | null)?.["tools"];
-    const isNamespace = (item as Fields | null)?.["type"] === "namespace";
-    count += isNamespace && Array.isArray(inside) ? inside.length : 1;
+    const fields = item as Fields | null;
+    const inside = fields?.["type"] === "namespace" ? fields["tools"] : null;
+    count += Array.isArray(inside) ? inside.length : 1;
   }
   return count;
 }

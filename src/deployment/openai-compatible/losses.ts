@@ -1,0 +1,52 @@
+import { carried, converted, type EngineLoss, type EngineLosses, lost } from "../losses.ts";
+import { type Dialect, type DialectName, dialects } from "./dialect.ts";
+
+/** What becomes of a conversation on its way to an engine that speaks a dialect, told from the dialect itself. */
+export function openaiCompatibleLosses(name: DialectName): EngineLosses {
+  const dialect = dialects[name];
+  return {
+    temperature: carried(),
+    topP: carried(),
+    topK: dialect.topK ? carried("from 1 on; 0 is not sent") : lost(),
+    stopSequences: carried("`stop`"),
+    seed: carried(),
+    presencePenalty: carried(),
+    frequencyPenalty: carried(),
+    reasoningEffort: efforts(dialect),
+    responseFormat: carried("`json_object` as `response_format`"),
+    laterSystem: carried(),
+    orderOfParts: lost("one text, one reasoning, then the calls"),
+    earlierReasoning:
+      dialect.reasoningField === null
+        ? carried("`reasoning_content`, or `reasoning` by `TRIBUTARY_DEPLOYMENT_REASONING_FIELD`")
+        : carried(`\`${dialect.reasoningField}\``),
+    emptyArguments: dialect.parsesArguments ? converted("`{}`") : carried(),
+    severalCalls: carried(),
+    toolWithoutParameters: converted("an object without properties"),
+    noTool: dialect.toolChoice ? carried() : converted("the tools are not shown"),
+    anyTool: dialect.toolChoice ? carried("`required`") : lost("the engine chooses"),
+    oneTool: oneTool(dialect),
+    parallelToolCalls: carried("where there are tools"),
+    loneSurrogates: converted("the replacement character"),
+    countOfCutAnswers: dialect.continuousUsage
+      ? carried("the engine counts as it goes")
+      : lost("counted here"),
+  };
+}
+
+function oneTool({ namedToolChoice, toolChoice }: Dialect): EngineLoss {
+  if (namedToolChoice === "named") return carried();
+  return toolChoice
+    ? converted("only that tool is shown, and `required`")
+    : lost("only that tool is shown; the engine may answer in words");
+}
+
+/** Words that stay are told first, then what the others become. */
+function efforts({ reasoningEfforts }: Dialect): EngineLoss {
+  const kept: string[] = [];
+  const others: string[] = [];
+  for (const [asked, told] of Object.entries(reasoningEfforts))
+    if (asked === told) kept.push(`\`${asked}\``);
+    else others.push(`\`${asked}\` as \`${told}\``);
+  return converted([...kept, ...others, "other words are lost"].join(", "));
+}

@@ -1,0 +1,19 @@
+import type { Losses } from "../../../src/formats/losses.ts";
+import { chatCompletionsLosses } from "../../../src/formats/chat-completions/losses.ts";
+import { messagesLosses } from "../../../src/formats/messages/losses.ts";
+import { responsesLosses } from "../../../src/formats/responses/losses.ts";
+import type { WireFormatName } from "../../../src/formats/wire-format.ts";
+
+/** The table of each format. */
+export const formatLosses: Readonly<Record<WireFormatName, Losses>> = {
+  "chat-completions": chatCompletionsLosses,
+  responses: responsesLosses,
+  messages: messagesLosses,
+};
+
+/** The fields of a format's body that change nothing whatever they hold. */
+export function ignoredFields(format: WireFormatName): readonly string[] {
+  return Object.values(formatLosses[format])
+    .filter(({ fate, when }) => fate === "ignored" && when === null)
+    .flatMap(({ fields }) => fields.filter((field) => /^\w+$/u.test(field)));
+}
