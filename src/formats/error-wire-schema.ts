@@ -53,17 +53,18 @@ const openaiFields = {
   request_id: requestIdSchema,
 };
 
-/** An error in the OpenAI shape. */
-export const openaiErrorBodySchema = z.strictObject({
-  error: z.union([
-    z.strictObject(openaiFields).refine(({ code }) => code !== "insufficient_quota", {
-      error: "a shortage without its figures",
-    }),
-    z
-      .strictObject({ ...openaiFields, ...shortage })
-      .refine(({ code }) => code === "insufficient_quota", { error: "figures of no shortage" }),
-  ]),
-});
+/** What went wrong, in the OpenAI shape. */
+export const openaiErrorSchema = z.union([
+  z.strictObject(openaiFields).refine(({ code }) => code !== "insufficient_quota", {
+    error: "a shortage without its figures",
+  }),
+  z
+    .strictObject({ ...openaiFields, ...shortage })
+    .refine(({ code }) => code === "insufficient_quota", { error: "figures of no shortage" }),
+]);
+
+/** An error in the OpenAI shape, as a body. */
+export const openaiErrorBodySchema = z.strictObject({ error: openaiErrorSchema });
 
 const messagesFields = {
   type: z.enum([

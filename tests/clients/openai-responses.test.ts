@@ -8,6 +8,7 @@ import type {
 } from "openai/resources/responses/responses";
 import { describe, expect, it } from "vitest";
 import { delta, textAnswer } from "../doubles/scripted-deployment.ts";
+import { framesOf, readFrames } from "../reader/frames.ts";
 import { without } from "./accumulators.ts";
 import {
   type ClientKind,
@@ -261,6 +262,23 @@ describe("openai responses, alone", () => {
     expect(error).toMatchObject({ code: "deployment_failed" });
     expect(types).toContain("response.output_text.delta");
     expect(types).not.toContain("response.completed");
+  });
+
+  it("says an error beside its type and as an object, which is all that the Python package throws on", async () => {
+    service().deployment.answerNext(delta({ content: "half" }));
+    const body = { model, input: "Hello", stream: true };
+    const frames = framesOf(readFrames(await (await service().post("/v1/responses", body)).text()));
+    const told: unknown = JSON.parse(frames.find(({ event }) => event === "error")?.data ?? "{}");
+    const fields = {
+      code: "deployment_failed",
+      message: expect.stringContaining("The deployment ended its answer") as unknown,
+      param: null,
+    };
+    expect(told).toMatchObject({
+      type: "error",
+      ...fields,
+      error: { ...fields, type: "server_error", request_id: expect.stringMatching(/^req_/) },
+    });
   });
 
   it("tells field and way out of what is stored elsewhere", async () => {

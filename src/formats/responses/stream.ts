@@ -2,6 +2,7 @@ import type { GenerationEvent } from "../../conversation/generation-event.ts";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import { pingComment } from "../../sse/server-sent-event.ts";
+import { buildOpenaiError } from "../error-answer.ts";
 import type { AnswerContext, StreamEncoder } from "../wire-format.ts";
 import { openFrameWriter } from "./frames.ts";
 import { openCallSpelling } from "./namespaces.ts";
@@ -47,13 +48,12 @@ export function openResponsesStream(context: AnswerContext<ResponsesEcho>): Stre
     // The last item is not called done, not even when it had ended: agents run a call as soon as it is, and then repeat
     // the whole answer.
     fail(failure) {
-      const error = {
-        code: failure.kind.openaiCode,
-        message: failure.message,
-        param: failure.facts.param ?? null,
-      };
+      const error = buildOpenaiError(failure, context.requestId);
+      const { code, message, param } = error;
+      // Said twice: the documented event has its fields beside its type, and some SDKs throw only on an `error` object.
+      const told = JSON.stringify({ code, message, param, error });
       return (
-        frames.frame("error", JSON.stringify(error).slice(1, -1)) +
+        frames.frame("error", told.slice(1, -1)) +
         encodeBody("response.failed", { type: "failed", failure, output: items.ended })
       );
     },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { openaiErrorCodeSchema } from "../error-wire-schema.ts";
+import { openaiErrorCodeSchema, openaiErrorSchema } from "../error-wire-schema.ts";
 
 // For tests: everything a test's server writes is held against it. The service does not load it.
 
@@ -253,5 +253,6 @@ export const responsesStreamEventSchema = z.discriminatedUnion("type", [
     code: openaiErrorCodeSchema,
     message: z.string().min(1),
     param: z.string().nullable(),
+    error: openaiErrorSchema,
   }),
 ]);

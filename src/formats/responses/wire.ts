@@ -1,4 +1,5 @@
 import type { OpenaiErrorCode } from "../../failure.ts";
+import type { OpenaiError } from "../error-wire.ts";
 import type { Fields } from "../read-fields.ts";
 
 /** How a flat tool name is told to the client, for the tools where that is not a plain function call. */
@@ -311,4 +312,6 @@ export interface ResponsesErrorEvent {
   readonly code: OpenaiErrorCode;
   readonly message: string;
   readonly param: string | null;
+  /** The same again, as the bodies of errors have it. */
+  readonly error: OpenaiError;
 }

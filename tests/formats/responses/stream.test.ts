@@ -248,6 +248,14 @@ describe("a Responses stream", () => {
     });
   });
 
+  const shortage = {
+    balance: "0",
+    held: "0",
+    needed: "1",
+    affordableOutputTokens: 0,
+    waitingHelps: false,
+  };
+
   test.each([
     ["deployment_failed", "server_error"],
     ["deployment_timeout", "server_error"],
@@ -260,8 +268,10 @@ describe("a Responses stream", () => {
   ] as const)("fails with both frames: %s", (code, wireCode) => {
     const encoder = responsesFormat.openStream(openContext());
     const opening = encoder.open() + encoder.encode(eventsOf([text, call]).slice(0, -1));
-    const frames = readFrames(opening + encoder.fail(new Failure(code, "It broke.")));
-    expect(frames.at(-2)).toMatchObject({ type: "error", message: "It broke.", param: null });
+    const facts = code === "insufficient_credit" ? { shortage } : {};
+    const frames = readFrames(opening + encoder.fail(new Failure(code, "It broke.", facts)));
+    const told = { message: "It broke.", param: null, code: expect.any(String) };
+    expect(frames.at(-2)).toMatchObject({ type: "error", ...told, error: told });
     expect(frames.at(-1)).toMatchObject({
       type: "response.failed",
       response: {
