@@ -43,9 +43,9 @@ const differences: Readonly<Record<string, () => Promise<void>>> = {
     expect(await (await ask({ store: true })).json()).toMatchObject({ store: false });
   },
   async "no-other-routes"() {
-    const { key, post, url } = service();
+    const { key, url } = service();
     for (const path of ["compact", "resp_1/cancel"]) {
-      expect((await post(`/v1/responses/${path}`, {})).status).toBe(404);
+      expect((await service().post(`/v1/responses/${path}`, {})).status).toBe(404);
     }
     const headers = { authorization: `Bearer ${key}` };
     for (const path of ["resp_1", "resp_1/input_items"]) {

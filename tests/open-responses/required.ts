@@ -192,7 +192,7 @@ const partKinds: Readonly<Record<string, string>> = {
 /** Items are added, then filled part by part, then done; what the pieces add up to is what their end says. */
 function ensureLifecycles(events: readonly StreamEvent[]): void {
   let open: { readonly index: number; readonly id: string } | null = null;
-  let part_: string | null = null;
+  let openPart: string | null = null;
   let pieces = "";
   let count = 0;
   for (const one of events) {
@@ -209,13 +209,13 @@ function ensureLifecycles(events: readonly StreamEvent[]): void {
     }
     if ("part" in one) {
       const ends = one.type.endsWith(".done");
-      ensure((part_ !== null) === ends, `${one.type} where it belongs`);
-      part_ = ends ? null : one.type.slice(0, -".added".length);
+      ensure((openPart !== null) === ends, `${one.type} where it belongs`);
+      openPart = ends ? null : one.type.slice(0, -".added".length);
     }
     if ("delta" in one) {
       const kind = one.type.slice(0, -".delta".length);
       const wanted = partKinds[kind] ?? null;
-      ensure(part_ === wanted, `${one.type} is backed by a part`);
+      ensure(openPart === wanted, `${one.type} is backed by a part`);
       pieces += one.delta;
     }
     if (one.type === "response.output_text.done" || one.type === "response.reasoning_text.done") {
@@ -225,7 +225,7 @@ function ensureLifecycles(events: readonly StreamEvent[]): void {
       ensure(one.arguments === pieces, "the arguments are their pieces");
     }
     if (one.type === "response.output_item.done") {
-      ensure(open?.id === one.item.id && part_ === null, "the open item is done, its parts too");
+      ensure(open?.id === one.item.id && openPart === null, "the open item is done, its parts too");
       ensure(one.item.status !== "in_progress", "an item that is done has ended");
       open = null;
       count += 1;
