@@ -115,7 +115,6 @@ function migrate(database: DatabaseSync, path: string): void {
 function openRateWindow(database: DatabaseSync): void {
   inTransaction(database, () => {
     if (pragma(database, "rate.user_version") === rateWindow.version) return;
-    database.exec("drop table if exists rate.ticket");
     database.exec(rateWindow.schema);
     database.exec(`pragma rate.user_version = ${String(rateWindow.version)}`);
   });

@@ -21,11 +21,12 @@ export interface RateWindow {
 /** The window over the attached file. */
 export function openRateWindow(database: DatabaseSync, limit: number): RateWindow {
   const windowMs = limits.rateWindowMs;
-  const forget = database.prepare(
-    "delete from rate.ticket where key_id = ? and (at_ms <= ? or at_ms > ?)",
-  );
+  // One side at a time: for both at once SQLite would look at every ticket of the key.
+  const forget = database.prepare("delete from rate.ticket where key_id = ? and at_ms <= ?");
+  const forgetAhead = database.prepare("delete from rate.ticket where key_id = ? and at_ms > ?");
   const look = database.prepare(
-    "select count(*) as held, max(at_ms) as newest from rate.ticket where key_id = ?",
+    `select (select held from rate.key_tickets where key_id = ?1) as held,
+       (select max(at_ms) from rate.ticket where key_id = ?1) as newest`,
   );
   const blocking = database.prepare(
     "select at_ms from rate.ticket where key_id = ? order by at_ms limit 1 offset ?",
@@ -41,9 +42,10 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
       // A write comes first: it waits for other processes. A write after a read would fail at once instead, because
       // what was read may be outdated. Tickets from more than a window ahead were taken before the clock was set back:
       // they would block for as long.
-      forget.run(keyId, nowMs - windowMs, nowMs + windowMs);
+      forget.run(keyId, nowMs - windowMs);
+      forgetAhead.run(keyId, nowMs + windowMs);
       const row = getRow(look, keyId);
-      const held = row === null ? 0 : numberOf(row, "held");
+      const held = row === null ? 0 : (numberOrNullOf(row, "held") ?? 0);
       const newest = row === null ? null : numberOrNullOf(row, "newest");
       if (ticketId === null)
         return { ticket: null, rate: rateState(limit, held, untilEmpty(newest, nowMs)) };
