@@ -9,6 +9,7 @@ import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/ledger.ts";
 import { openSqliteLedger } from "./ledger/sqlite/ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
+import { limits } from "./limits.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
 
 /** A service that listens. Disposing it drains first. */
@@ -29,13 +30,15 @@ export interface GatewayParts {
     readonly bytes: number;
     readonly totalBytes: number | null;
   }) => void;
+  /** Ends a start that waits for its database. */
+  readonly signal?: AbortSignal;
 }
 
 /** Builds the service from its settings and listens. What is opened here is disposed in reverse order. */
 export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
   const { telemetry } = parts;
-  const ledger = opened.use(await openLedger(config, telemetry));
+  const ledger = opened.use(await openLedger(config, parts));
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
   );
@@ -72,7 +75,10 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   };
 }
 
-async function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<StoreLedger> {
+async function openLedger(
+  config: Config,
+  { signal, telemetry }: GatewayParts,
+): Promise<StoreLedger> {
   const { database } = config;
   const rules = {
     prices: config.prices,
@@ -88,9 +94,18 @@ async function openLedger(config: Config, telemetry: ServiceTelemetry): Promise<
   // Loaded only when it is wanted: a service with a file starts without the driver.
   const { openPostgresLedger } = await import("./ledger/postgres/ledger.ts");
   return openPostgresLedger(
-    { url: database.url, ...rules },
+    { url: database.url, connections: database.connections, ...rules },
     {
       telemetry,
+      patience: {
+        ms: limits.ledgerStartWaitMs,
+        ...(signal === undefined ? {} : { signal }),
+        onWaiting: ({ reason, leftMs }) =>
+          telemetry.lifecycle("waiting for the ledger", {
+            reason,
+            secondsLeft: Math.ceil(leftMs / 1_000),
+          }),
+      },
       onMigrated: ({ from, names, to }) =>
         telemetry.lifecycle("ledger migrated", { from, to, names: names.join(", ") }),
     },

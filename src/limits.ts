@@ -89,6 +89,8 @@ export const limits = {
   ledgerLogBytesKept: 16 * 1024 * 1024,
   /** PostgreSQL: connections of one process; a commit waits for the disk, and a server has a hundred or so for all. */
   ledgerConnections: 10,
+  /** How long a start waits for a server that is not up yet. */
+  ledgerStartWaitMs: 60_000,
   /** How often a transaction that others got in the way of is done again, and a call whose answer was lost. */
   ledgerConflictTries: 8,
   ledgerLostAnswerTries: 2,

@@ -111,7 +111,10 @@ async function moveLedger(
       1,
       `The ledger has ${String(before.problemsTotal)} problems, so nothing was moved. See: ${shell.programName} verify`,
     );
-  await using target = await openLedger({ ...config, database: { kind: "postgres", url } });
+  await using target = await openLedger({
+    ...config,
+    database: { kind: "postgres", url, connections: 1 },
+  });
   const rows = await importLedger({ url }, source);
   const report = await target.verify([], true);
   if (!report.ok || report.heads.join() !== before.heads.join())

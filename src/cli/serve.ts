@@ -48,11 +48,13 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
   using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
   const stop = stopSignal(shell, log);
   try {
-    await using gateway = await open(config, telemetry, progress);
-    await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
-    await stop.promise;
-    telemetry.lifecycle("draining", { seconds: config.drainSeconds });
-    await gateway.drain();
+    await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
+    if (gateway !== null) {
+      await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
+      await stop.promise;
+      telemetry.lifecycle("draining", { seconds: config.drainSeconds });
+      await gateway.drain();
+    }
   } finally {
     stop.forget();
   }
@@ -60,16 +62,26 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
   return null;
 }
 
+/** null: it was stopped before it could start. */
 async function open(
   config: Config,
-  telemetry: ServiceTelemetry,
-  progress: ProgressDisplay,
-): Promise<Gateway> {
+  parts: {
+    readonly telemetry: ServiceTelemetry;
+    readonly progress: ProgressDisplay;
+    readonly signal: AbortSignal;
+  },
+): Promise<Gateway | null> {
+  const { progress, signal, telemetry } = parts;
   // Loaded here, so that neither --help nor a bad setting waits for all of the service.
   const { openGateway } = await import("../gateway.ts");
   try {
-    return await openGateway(config, { telemetry, onProgress: (now) => progress.report(now) });
+    return await openGateway(config, {
+      telemetry,
+      onProgress: (now) => progress.report(now),
+      signal,
+    });
   } catch (error) {
+    if (signal.aborted && error instanceof Error && error.name === "AbortError") return null;
     const code = error instanceof Error && "code" in error ? error.code : null;
     const address = `TRIBUTARY_HOST=${config.host} TRIBUTARY_PORT=${String(config.port)}`;
     const remedy = listenRemedies[String(code)];
@@ -132,8 +144,13 @@ async function described(gateway: Gateway, config: Config): Promise<void> {
 function stopSignal(
   shell: Shell,
   log: Log,
-): { readonly promise: Promise<unknown>; readonly forget: () => void } {
+): {
+  readonly promise: Promise<unknown>;
+  readonly signal: AbortSignal;
+  readonly forget: () => void;
+} {
   const { promise, resolve } = Promise.withResolvers<string>();
+  const controller = new AbortController();
   let stopping = false;
   const forget = shell.onSignal((signal) => {
     if (stopping && signal === "SIGINT") {
@@ -141,9 +158,10 @@ function stopSignal(
       shell.exit(0);
     }
     stopping = true;
+    controller.abort();
     resolve(signal);
   });
-  return { promise, forget };
+  return { promise, signal: controller.signal, forget };
 }
 
 function isoNow(): string {

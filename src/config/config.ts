@@ -24,7 +24,7 @@ export interface DeploymentConfig {
 /** Where the ledger is kept. Paths are absolute. */
 export type DatabaseConfig =
   | { readonly kind: "sqlite"; readonly path: string }
-  | { readonly kind: "postgres"; readonly url: string };
+  | { readonly kind: "postgres"; readonly url: string; readonly connections: number };
 
 /** Every setting, checked. */
 export interface Config {
@@ -124,8 +124,12 @@ function readHost(read: SettingReader): string {
 
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {
   const url = read.text("TRIBUTARY_DATABASE_URL");
+  const connections = read.integer("TRIBUTARY_DATABASE_CONNECTIONS") ?? 0;
   if (url === null) return { kind: "sqlite", path: join(dataDir, "ledger.sqlite") };
-  if (/^postgres(?:ql)?:/i.test(url)) return readPostgres(read, url);
+  if (isPostgres(url)) {
+    ensurePostgresUrl(read, url);
+    return { kind: "postgres", url, connections };
+  }
   const path = /^sqlite:(?:\/\/)?(.+)$/i.exec(url)?.[1];
   if (path === undefined)
     read.problem("TRIBUTARY_DATABASE_URL", "begin it with sqlite: and a path, or with postgres://");
@@ -137,7 +141,7 @@ function readDatabase(read: SettingReader, dataDir: string, folder: string): Dat
   return { kind: "sqlite", path: resolve(folder, path ?? "") };
 }
 
-function readPostgres(read: SettingReader, url: string): DatabaseConfig {
+function ensurePostgresUrl(read: SettingReader, url: string): void {
   // The driver takes an empty host for a socket; the standard's parser takes no user beside one.
   const parsed = URL.parse(
     url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/:])/i, "$1socket"),
@@ -150,7 +154,6 @@ function readPostgres(read: SettingReader, url: string): DatabaseConfig {
     );
   else if (parsed.pathname.length < 2)
     read.problem(name, "name the database after the host and a /");
-  return { kind: "postgres", url };
 }
 
 function readDeployment(
@@ -276,12 +279,28 @@ function unknownVariables(environment: Environment): readonly string[] {
 }
 
 function settingsWithoutEffect(environment: Environment): readonly string[] {
-  const isSet = (name: VariableName): boolean => (environment[name] ?? "").trim() !== "";
-  const names: readonly VariableName[] = isSet("TRIBUTARY_DEPLOYMENT_URL")
-    ? ["TRIBUTARY_MODEL", "TRIBUTARY_ACCEPT_LICENSE"]
-    : ["TRIBUTARY_DEPLOYMENT_API_KEY", "TRIBUTARY_DEPLOYMENT_MODEL"];
-  const reason = isSet("TRIBUTARY_DEPLOYMENT_URL")
-    ? "while TRIBUTARY_DEPLOYMENT_URL is set"
-    : "without TRIBUTARY_DEPLOYMENT_URL";
-  return names.filter(isSet).map((name) => `${name} has no effect ${reason}`);
+  const valueOf = (name: VariableName): string => (environment[name] ?? "").trim();
+  const elsewhere = valueOf("TRIBUTARY_DEPLOYMENT_URL") !== "";
+  const postgres = isPostgres(valueOf("TRIBUTARY_DATABASE_URL"));
+  const unused: Readonly<Record<string, readonly VariableName[]>> = {
+    "while TRIBUTARY_DEPLOYMENT_URL is set": elsewhere
+      ? ["TRIBUTARY_MODEL", "TRIBUTARY_ACCEPT_LICENSE"]
+      : [],
+    "without TRIBUTARY_DEPLOYMENT_URL": elsewhere
+      ? []
+      : ["TRIBUTARY_DEPLOYMENT_API_KEY", "TRIBUTARY_DEPLOYMENT_MODEL"],
+    "while TRIBUTARY_DATABASE_URL names PostgreSQL": postgres
+      ? ["TRIBUTARY_SQLITE_SYNCHRONOUS"]
+      : [],
+    "without PostgreSQL in TRIBUTARY_DATABASE_URL": postgres
+      ? []
+      : ["TRIBUTARY_DATABASE_CONNECTIONS"],
+  };
+  return Object.entries(unused).flatMap(([reason, names]) =>
+    names.filter((name) => valueOf(name) !== "").map((name) => `${name} has no effect ${reason}`),
+  );
+}
+
+function isPostgres(url: string): boolean {
+  return /^postgres(?:ql)?:/i.test(url);
 }

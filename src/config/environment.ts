@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { limits } from "../limits.ts";
 
 /** Names and texts, as a process gets them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -55,6 +56,11 @@ export const variables = {
     default: null,
     otherwise: "`ledger.sqlite` in the data folder",
     meaning: "where the ledger is kept; several replicas share one PostgreSQL",
+  },
+  TRIBUTARY_DATABASE_CONNECTIONS: {
+    kind: integer(1, 1_000),
+    default: String(limits.ledgerConnections),
+    meaning: "PostgreSQL: connections of this process at most",
   },
   TRIBUTARY_SQLITE_SYNCHRONOUS: {
     kind: choice("full", "normal"),

@@ -179,6 +179,27 @@ describe("serve", () => {
     await expect(running.text()).rejects.toThrow();
   });
 
+  it("waits for a database that is not up yet, says so, and stops at once when it is told to", async () => {
+    await using program = startProgram(["serve"], folder, {
+      TRIBUTARY_PORT: "0",
+      TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:1",
+      TRIBUTARY_DATABASE_URL: "postgres://me:MARKER@127.0.0.1:1/ledger",
+    });
+    await program.waitFor(/waiting for the ledger/);
+    program.signal("SIGTERM");
+    expect(await program.exited).toBe(0);
+    expect(linesOf(program.stdout())).toEqual([
+      expect.objectContaining({
+        event: "waiting for the ledger",
+        reason: "PostgreSQL: connect ECONNREFUSED 127.0.0.1:1",
+        secondsLeft: 60,
+      }),
+      expect.objectContaining({ event: "stopped" }),
+    ]);
+    expect(program.stderr()).toBe("");
+    expect(program.stdout()).not.toContain("MARKER");
+  });
+
   it("ends with one line when the port is taken, and with 2 when a setting is wrong", async () => {
     await using engine = await openFakeEngine();
     const { port } = new URL(engine.url);

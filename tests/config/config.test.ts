@@ -128,7 +128,10 @@ describe("settings", () => {
     "postgres://me@/ledger?host=/run/postgresql",
     "postgres:///ledger?host=/run/postgresql",
   ])("take %s as it is", (url) => {
-    expect(configOf({ TRIBUTARY_DATABASE_URL: url }).database).toEqual({ kind: "postgres", url });
+    const database = { kind: "postgres", url, connections: 10 };
+    expect(configOf({ TRIBUTARY_DATABASE_URL: url }).database).toEqual(database);
+    const named = { TRIBUTARY_DATABASE_URL: url, TRIBUTARY_DATABASE_CONNECTIONS: "3" };
+    expect(configOf(named).database).toEqual({ ...database, connections: 3 });
   });
 
   it.each(["::1", "[::1]", "0.0.0.0", "tributary.internal", "localhost"])(
@@ -245,5 +248,16 @@ describe("a setting without effect", () => {
     expect(
       parseConfig({ TRIBUTARY_DEPLOYMENT_URL: "http://h", TRIBUTARY_MODEL: "m" }, folder).warnings,
     ).toEqual(["TRIBUTARY_MODEL has no effect while TRIBUTARY_DEPLOYMENT_URL is set"]);
+    expect(parseConfig({ TRIBUTARY_DATABASE_CONNECTIONS: "3" }, folder).warnings).toEqual([
+      "TRIBUTARY_DATABASE_CONNECTIONS has no effect without PostgreSQL in TRIBUTARY_DATABASE_URL",
+    ]);
+    const both = {
+      TRIBUTARY_DATABASE_URL: "postgres://h/d",
+      TRIBUTARY_DATABASE_CONNECTIONS: "3",
+      TRIBUTARY_SQLITE_SYNCHRONOUS: "full",
+    };
+    expect(parseConfig(both, folder).warnings).toEqual([
+      "TRIBUTARY_SQLITE_SYNCHRONOUS has no effect while TRIBUTARY_DATABASE_URL names PostgreSQL",
+    ]);
   });
 });

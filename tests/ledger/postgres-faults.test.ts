@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
+import { isNotUpYet, storeFault } from "../../src/ledger/postgres/fault.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import type { Patience } from "../../src/ledger/postgres/await-server.ts";
 import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
@@ -26,16 +28,18 @@ interface OpenChanges {
   readonly now?: () => number;
   readonly onRetry?: () => void;
   readonly onMigrated?: (report: MigrationReport) => void;
+  readonly patience?: Patience;
 }
 
 function open(url: string, changes: OpenChanges = {}): Promise<StoreLedger> {
-  const { now, onMigrated, onRetry, ...rest } = changes;
+  const { now, onMigrated, onRetry, patience, ...rest } = changes;
   const { concurrencyPerAccount, leaseMs, prices, requestsPerMinute } = defaultSettings;
   return openPostgresLedger(
     { concurrencyPerAccount, leaseMs, prices, requestsPerMinute, url, ...rest },
     {
       ...(now === undefined ? {} : { now }),
       ...(onMigrated === undefined ? {} : { onMigrated }),
+      ...(patience === undefined ? {} : { patience }),
       ...(onRetry === undefined ? {} : { telemetry: { ledgerRetry: onRetry } }),
     },
   );
@@ -194,6 +198,80 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     expect((await ledger.authorize(caller.secret, true)).rate.remaining).toBe(599);
     expect(await refusal(ledger.admit(order(caller, "req_3")))).toBe("done");
   }, 20_000);
+
+  describe("a start with patience", () => {
+    const away = "postgres://me@127.0.0.1:1/ledger";
+    const refused = "PostgreSQL: connect ECONNREFUSED 127.0.0.1:1";
+
+    test("waits for a server that comes up later", async () => {
+      const url = await newDatabase();
+      await server.stop("in-order");
+      const reasons: string[] = [];
+      const waiting = Promise.withResolvers<void>();
+      const opening = open(url, {
+        patience: {
+          ms: 15_000,
+          onWaiting({ reason }) {
+            reasons.push(reason);
+            waiting.resolve();
+          },
+        },
+      });
+      await waiting.promise;
+      await server.start();
+      await using ledger = await opening;
+      await ledger.check();
+      expect(reasons[0]).toMatch(/^PostgreSQL: connect E/);
+    }, 20_000);
+
+    test("says once why it waits, and fails in the same words when it has waited enough", async () => {
+      const told: number[] = [];
+      const beganMs = performance.now();
+      const opening = open(away, {
+        patience: {
+          ms: 700,
+          onWaiting({ leftMs, reason }) {
+            expect(reason).toBe(refused);
+            told.push(leftMs);
+          },
+        },
+      });
+      await expect(opening).rejects.toThrow(refused);
+      expect(performance.now() - beganMs).toBeGreaterThanOrEqual(700);
+      expect(told).toHaveLength(1);
+      expect(told[0]).toBeLessThanOrEqual(700);
+    });
+
+    test("ends when it is told to", async () => {
+      const stop = new AbortController();
+      const patience = { ms: 60_000, signal: stop.signal, onWaiting: () => stop.abort() };
+      await expect(open(away, { patience })).rejects.toMatchObject({ name: "AbortError" });
+    });
+
+    test("does not wait for what time does not mend", async () => {
+      const onWaiting = (): void => expect.unreachable("it waited");
+      const patience = { ms: 60_000, onWaiting };
+      await expect(open(server.url("nowhere"), { patience })).rejects.toThrow(/"nowhere"/);
+      const noTls = `${server.url("postgres")}&sslmode=verify-full`;
+      await expect(open(noTls, { patience })).rejects.toThrow(/cannot be opened/);
+    });
+  });
+
+  test("a host with several addresses is refused with the reason of each", () => {
+    const errors = ["connect ECONNREFUSED ::1:5432", "connect ECONNREFUSED 127.0.0.1:5432"].map(
+      (message) => new Error(message),
+    );
+    const both = Object.assign(new AggregateError(errors), { code: "ECONNREFUSED" });
+    expect(storeFault(both)).toMatchObject({
+      kind: "unavailable",
+      message: "PostgreSQL: connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432",
+    });
+    expect(isNotUpYet(both)).toBe(true);
+    const certificate = Object.assign(new Error("self-signed certificate"), {
+      code: "SELF_SIGNED_CERT_IN_CHAIN",
+    });
+    expect(isNotUpYet(certificate)).toBe(false);
+  });
 
   test("a row that another program keeps locked makes callers wait no longer than the limit", async () => {
     const url = await newDatabase();

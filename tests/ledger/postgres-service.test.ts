@@ -4,7 +4,7 @@ import { openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
 import { delta, finish, openGate } from "../doubles/scripted-deployment.ts";
 import { post, startService } from "../service/start-service.ts";
-import { postgresTests, startPostgres } from "./postgres-server.ts";
+import { execute, postgresTests, startPostgres } from "./postgres-server.ts";
 
 // The whole service, twice, on one PostgreSQL.
 
@@ -14,7 +14,11 @@ test.skipIf(!postgresTests)(
     await using server = await startPostgres();
     const url = await server.createDatabase("shared");
     await using one = await startService({
-      environment: { TRIBUTARY_DATABASE_URL: url, TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "2" },
+      environment: {
+        TRIBUTARY_DATABASE_URL: url,
+        TRIBUTARY_DATABASE_CONNECTIONS: "3",
+        TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "2",
+      },
     });
     expect(one.logLines.join("")).toContain('"names":"0001-accounts, 0002-operations"');
     const lines: string[] = [];
@@ -57,6 +61,16 @@ test.skipIf(!postgresTests)(
     for (const base of [one.url, other.address.url])
       expect((await post(base + path, body, { key: one.key })).status).toBe(401);
     expect(await one.credit()).toEqual({ balance, held: 0n });
+
+    // Three of each replica, and one of the operator's.
+    const crowd = Array.from({ length: 60 }, () => post(one.url + path, body, { key: one.key }));
+    for (const response of await Promise.all(crowd)) await response.text();
+    const [opened] = await execute(
+      url,
+      "select count(*) as count from pg_stat_activity where application_name = 'tributary'",
+    );
+    expect(Number(opened?.["count"])).toBeGreaterThan(3);
+    expect(Number(opened?.["count"])).toBeLessThanOrEqual(7);
   },
   30_000,
 );

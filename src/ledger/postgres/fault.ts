@@ -29,6 +29,17 @@ export function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError && error.severity === "ERROR";
 }
 
+const notUpClasses = new Set(["08", "53", "57"]);
+
+/** Whether it may work in a moment with the same settings: the server is starting, or nothing listens there yet. */
+export function isNotUpYet(error: unknown): boolean {
+  if (error instanceof DatabaseError) return notUpClasses.has((error.code ?? "").slice(0, 2));
+  if (!(error instanceof Error) || faultKind(error) !== "unavailable") return false;
+  // Of the system, or of the driver, whose own have no code; what is wrong with a certificate has one.
+  if ("code" in error) return "syscall" in error || isAggregate(error);
+  return !/\bSSL\b/.test(error.message);
+}
+
 /** What kind of fault an error of the driver is. */
 export function faultKind(error: unknown): FaultKind {
   if (error instanceof DatabaseError) {
@@ -48,6 +59,15 @@ export function faultKind(error: unknown): FaultKind {
 /** The fault as the ledger knows it; what is no fault of the driver stays as it is. */
 export function storeFault(error: unknown): StoreFault {
   const kind = faultKind(error);
-  const text = error instanceof Error ? error.message : String(error);
-  return new StoreFault(kind, `PostgreSQL: ${text}`, error);
+  return new StoreFault(kind, `PostgreSQL: ${wordsOf(error)}`, error);
+}
+
+/** A host with several addresses gives an error for each, and none of its own. */
+function wordsOf(error: unknown): string {
+  if (isAggregate(error)) return error.errors.map((each) => wordsOf(each)).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}
+
+function isAggregate(error: unknown): error is AggregateError & { readonly errors: unknown[] } {
+  return error instanceof AggregateError && error.errors.length > 0;
 }

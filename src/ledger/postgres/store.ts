@@ -1,6 +1,7 @@
 import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openAuthorize } from "./authorize.ts";
+import { type Patience, whenServerIsUp } from "./await-server.ts";
 import { openBooks } from "./books.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { openDatabase, type Database, type DatabaseSettings } from "./database.ts";
@@ -23,6 +24,8 @@ export interface PostgresStoreParts {
   /** For a simulation; absent: the server's clock, the same for all replicas. */
   readonly now?: () => number;
   readonly onMigrated?: (report: MigrationReport) => void;
+  /** Absent: a server that is not up yet is a failure at once, as commands want it. */
+  readonly patience?: Patience;
 }
 
 /** Connects and migrates. Rejects with an OperatorError when the database cannot be used. */
@@ -33,7 +36,9 @@ export async function connectPostgresStore(
   const name = databaseName(settings.url);
   const database = openDatabase(settings);
   try {
-    const report = await migrate(database, name);
+    const work = (): Promise<MigrationReport | null> => migrate(database, name);
+    const { patience } = parts;
+    const report = await (patience === undefined ? work() : whenServerIsUp(work, patience));
     if (report !== null) parts.onMigrated?.(report);
   } catch (error) {
     await database[Symbol.asyncDispose]();
