@@ -86,6 +86,25 @@ describe("the embedded engine", () => {
     expect(await chance({ temperature: 1 })).not.toBe(await chance({ temperature: 1 }));
   });
 
+  it("evaluates streams together, whose tokens are there at the same time", async () => {
+    const before = await counts(engine.deployment);
+    const questions = [1, 2].map(() => answer(engine.deployment, { outputTokensMax: 200 }));
+    await Promise.all(questions);
+    const after = await counts(engine.deployment);
+    expect(after.steps - before.steps).toBe(400);
+    // A few batches of one, until both have begun and once one has ended.
+    expect(after.batches - before.batches).toBeLessThan(240);
+  });
+
+  it("evaluates those alone that must be repeatable", async () => {
+    const before = await counts(engine.deployment);
+    const options = { temperature: 0 };
+    const questions = [1, 2].map(() => answer(engine.deployment, { outputTokensMax: 50, options }));
+    await Promise.all(questions);
+    const after = await counts(engine.deployment);
+    expect(after.batches - before.batches).toBeGreaterThanOrEqual(100);
+  });
+
   it("takes top_k, and penalties that forbid repeating", async () => {
     const greedy = await answer(engine.deployment, { begin: "a", options: { temperature: 0 } });
     const narrow = await answer(engine.deployment, {

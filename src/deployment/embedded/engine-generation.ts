@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-llama-cpp";
 import type { GenerationOptions } from "../../conversation/conversation.ts";
 import type { AnswerPlan } from "./chat-prompt.ts";
+import { alonePriority, sharingPriority } from "./engine-batches.ts";
 import { openAnswer, type Answer, type AnswerParts } from "./engine-answer.ts";
 import type { SamplingDefaults } from "./engine-messages.ts";
 
@@ -10,10 +11,6 @@ import type { SamplingDefaults } from "./engine-messages.ts";
  * Slices end at multiples of this in the prompt, so that a reused prefix was evaluated in the very same slices.
  */
 export const sliceTokens = 64;
-
-/** The evaluation priority of a generation whose evaluations share no batch. */
-export const alonePriority = 5;
-const sharingPriority = 1;
 
 /** The last tokens that presence and frequency penalties look at. */
 const penaltyTokensMax = 512;
@@ -29,6 +26,8 @@ export interface EngineGeneration {
   options: GenerationOptions | null;
   cancelled: boolean;
   paused: boolean;
+  /** Asks for one evaluation after another, in batches with others. */
+  sharing: boolean;
   /** Called at resume and cancel. */
   wake: (() => void) | null;
 }
@@ -46,7 +45,7 @@ export interface EngineSlot {
 export interface EngineTools extends AnswerParts {
   readonly contextTokens: number;
   readonly sampling: SamplingDefaults;
-  readonly counts: { slices: number; steps: number };
+  readonly counts: { slices: number; steps: number; batches: number };
 }
 
 /** Evaluates the prompt and writes the answer; returns early, saying nothing, when the generation is cancelled. */
@@ -57,6 +56,7 @@ export async function runGeneration(
 ): Promise<void> {
   tools.news({ id: generation.id, type: "accepted" });
   const repeatable = isRepeatable(generation.options);
+  generation.sharing = !repeatable;
   const cached = await reusePrefix(generation, slot, repeatable);
   const rest = await evaluatePrompt({ generation, slot, tools, cached, repeatable });
   if (rest === null) return;
@@ -160,7 +160,11 @@ async function writeAnswer(work: AnswerWork): Promise<void> {
   let feed: Token[] | undefined;
   try {
     while (answer.outputTokens < outputTokensMax) {
-      if (generation.paused) await waitForResume(generation);
+      if (generation.paused) {
+        generation.sharing = false;
+        await waitForResume(generation);
+        generation.sharing = !repeatable;
+      }
       if (generation.cancelled) return;
       const next = await (feed === undefined ? tokens.next() : tokens.next(feed));
       tools.counts.steps += 1;

@@ -17,7 +17,7 @@ export interface LoadOrder {
   readonly contextTokens: number | null;
   /** null: by free memory, at most four. */
   readonly slots: number | null;
-  /** null: one less than the cores. */
+  /** null: as many as the machine has to spare. */
   readonly threads: number | null;
   readonly sampling: SamplingDefaults;
   /** Whether a GPU may be used where one is found. */
@@ -43,6 +43,8 @@ export interface EngineCounts {
   readonly slices: number;
   /** Evaluations that gave a token. */
   readonly steps: number;
+  /** What went to the model at once: slices and steps of one generation, or of several. */
+  readonly batches: number;
   /** Generations that hold a slot. */
   readonly running: number;
   /** Generations that wait for one. */
@@ -56,6 +58,7 @@ export interface EngineFacts {
   /** Whether the context has room for tools. */
   readonly takesTools: boolean;
   readonly slots: number;
+  /** At most. */
   readonly threads: number;
   /** Which kind of GPU runs it; null: the processor does. */
   readonly gpu: string | null;

@@ -2,7 +2,7 @@
  * The child's entry. It runs in a process of its own, so that a crash, a hang or a full memory of the model never takes
  * the service with it, and leaves as soon as its channel closes: a killed parent leaves no child.
  */
-import { availableParallelism, constants, setPriority } from "node:os";
+import { constants, setPriority } from "node:os";
 import type { EngineNews, EngineOrder, EngineReport, LoadOrder } from "./engine-messages.ts";
 import type { Engine } from "./engine-scheduler.ts";
 
@@ -28,8 +28,7 @@ function flushNews(): void {
 async function load(order: LoadOrder): Promise<void> {
   try {
     const { openEngine } = await importEngine();
-    const threads = order.threads ?? Math.max(1, availableParallelism() - 1);
-    engine = await openEngine(order, threads, {
+    engine = await openEngine(order, {
       news: collectNews,
       warn: (message) => report({ type: "warning", message }),
     });

@@ -155,6 +155,7 @@ function openGeneration(id: number, outputTokensMax: number): EngineGeneration {
     options: null,
     cancelled: false,
     paused: false,
+    sharing: false,
     wake: null,
     abort: new AbortController(),
   };

@@ -1,14 +1,9 @@
 import { freemem } from "node:os";
-import {
-  getLlama,
-  LlamaLogLevel,
-  type BatchItem,
-  type LlamaContext,
-  type LlamaModel,
-  type PrioritizedBatchItem,
-} from "node-llama-cpp";
+import { getLlama, LlamaLogLevel, type LlamaContext, type LlamaModel } from "node-llama-cpp";
 import type { EngineFacts, LoadOrder } from "./engine-messages.ts";
-import { alonePriority, type EngineSlot, type EngineTools } from "./engine-generation.ts";
+import { openBatches, type PickBatch } from "./engine-batches.ts";
+import type { EngineSlot, EngineTools } from "./engine-generation.ts";
+import { planThreads } from "./engine-threads.ts";
 import { openToolGrammars } from "./tool-grammars.ts";
 import { ensureFits } from "./memory.ts";
 import { openScheduler, type Engine, type EngineListener } from "./engine-scheduler.ts";
@@ -21,35 +16,46 @@ const toolContextTokensMin = 1_024;
 const gibibyte = 2 ** 30;
 
 /** Loads the model. Throws an Error whose message an operator can act on. */
-export async function openEngine(
-  order: LoadOrder,
-  threads: number,
-  listener: EngineListener,
-): Promise<Engine> {
+export async function openEngine(order: LoadOrder, listener: EngineListener): Promise<Engine> {
   const startedAtMs = performance.now();
   const llama = await getLlama({
     gpu: order.gpu ? "auto" : false,
     build: "never",
     skipDownload: true,
     progressLogs: false,
-    maxThreads: threads,
     logLevel: LlamaLogLevel.warn,
     logger: (_level, message) => listener.warn(message.trim()),
   });
+  const threads = planThreads(order.threads, llama.gpu !== false);
+  llama.maxThreads = threads.most;
   await ensureFits({ ...order, batchTokens }, llama);
   const model = await llama.loadModel({ modelPath: order.modelFile });
   const contextTokens = Math.min(
     model.trainContextSize,
     order.contextTokens ?? contextTokensDefault,
   );
-  const context = await openContext(model, contextTokens, order.slots ?? slotsByMemory());
+  const slots: EngineSlot[] = [];
+  const counts = { slices: 0, steps: 0, batches: 0 };
+  const pickBatch = openBatches({
+    countSharing: () => slots.filter(({ running }) => running !== null && running.sharing).length,
+    onBatch({ alone }) {
+      counts.batches += 1;
+      llama.maxThreads = alone ? threads.alone : threads.shared();
+    },
+  });
+  const context = await openContext(
+    model,
+    { contextTokens, pickBatch },
+    order.slots ?? slotsByMemory(),
+  );
+  for (let slot = 0; slot < context.totalSequences; slot += 1) slots.push(openSlot(context));
   const jsonGrammar = await llama.getGrammarFor("json");
   const facts: EngineFacts = {
     model: model.fileInfo.metadata.general.name ?? model.filename ?? "unknown",
     contextTokens: context.contextSize,
     takesTools: context.contextSize >= toolContextTokensMin,
     slots: context.totalSequences,
-    threads,
+    threads: threads.most,
     gpu: llama.gpu === false ? null : llama.gpu,
     devices: llama.gpu === false ? null : (await llama.getGpuDeviceNames()).join(", "),
     build: `llama.cpp ${llama.llamaCppRelease.release}, ${llama.buildType}`,
@@ -62,9 +68,9 @@ export async function openEngine(
     jsonGrammar,
     toolGrammars: openToolGrammars(llama, listener.warn),
     news: listener.news,
-    counts: { slices: 0, steps: 0 },
+    counts,
   };
-  return openScheduler({ facts, tools, slots: openSlots(context), warn: listener.warn });
+  return openScheduler({ facts, tools, slots, warn: listener.warn });
 }
 
 function slotsByMemory(): number {
@@ -72,11 +78,17 @@ function slotsByMemory(): number {
   return freemem() > 3 * gibibyte ? 2 : 1;
 }
 
+interface ContextOrder {
+  readonly contextTokens: number;
+  readonly pickBatch: PickBatch;
+}
+
 async function openContext(
   model: LlamaModel,
-  contextTokens: number,
+  order: ContextOrder,
   slots: number,
 ): Promise<LlamaContext> {
+  const { contextTokens, pickBatch } = order;
   try {
     return await model.createContext({
       contextSize: contextTokens,
@@ -87,43 +99,10 @@ async function openContext(
     });
   } catch (error) {
     if (slots === 1) throw error;
-    return openContext(model, contextTokens, 1);
+    return openContext(model, order, 1);
   }
 }
 
-/**
- * Rounding differs with what shares a batch, so that a generation that must be repeatable is evaluated alone; the
- * others share. Queue order keeps it fair: each sequence has one item in the queue at a time.
- */
-function pickBatch({
-  items,
-  size,
-}: {
-  items: readonly BatchItem[];
-  size: number;
-}): PrioritizedBatchItem[] {
-  const [first] = items;
-  if (first === undefined) return [];
-  if (first.evaluationPriority === alonePriority) {
-    return [{ item: first, processAmount: Math.min(size, first.tokens.length) }];
-  }
-  const picked: PrioritizedBatchItem[] = [];
-  let left = size;
-  for (const item of items) {
-    if (item.evaluationPriority === alonePriority) continue;
-    const processAmount = Math.min(left, item.tokens.length);
-    if (processAmount === 0) break;
-    picked.push({ item, processAmount });
-    left -= processAmount;
-  }
-  return picked;
-}
-
-function openSlots(context: LlamaContext): EngineSlot[] {
-  return Array.from({ length: context.totalSequences }, () => ({
-    sequence: context.getSequence(),
-    running: null,
-    repeatableTokens: 0,
-    usedAtMs: 0,
-  }));
+function openSlot(context: LlamaContext): EngineSlot {
+  return { sequence: context.getSequence(), running: null, repeatableTokens: 0, usedAtMs: 0 };
 }
