@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { caseFiles } from "./files.ts";
+import { formatLosses } from "../documents/losses/formats.ts";
+import { valuesAt } from "../documents/losses/places.ts";
+import { caseFiles, readJson } from "./files.ts";
 import { table } from "./table.ts";
 
 const files = [...caseFiles("requests"), ...caseFiles("generations")];
@@ -11,11 +13,26 @@ describe("the table of cases", () => {
 
   it("has a case in every format of a row", () => {
     const missing = table.flatMap((row) =>
-      row.formats.flatMap((format) =>
+      [...row.kinds.keys()].flatMap((format) =>
         row.cases.some((id) => files.some((file) => file.caseId === id && file.format === format))
           ? []
           : [`${row.id}: no case in ${format}`],
       ),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("has a case with one of the fields that a row of docs/losses.md is about", () => {
+    const missing = table.flatMap(({ cases, kinds, loss }) =>
+      [...kinds.keys()].flatMap((format) => {
+        if (loss === null) return [];
+        const fields = formatLosses[format][loss]?.fields ?? [];
+        const bodies = files
+          .filter((file) => file.format === format && cases.includes(file.caseId))
+          .map((file) => (file.kind === "refused" ? readJson(file)["request"] : readJson(file)));
+        const shown = bodies.some((body) => fields.some((field) => valuesAt(body, field).length > 0));
+        return shown ? [] : [`${loss}: no field in a case of ${format}`];
+      }),
     );
     expect(missing).toEqual([]);
   });
@@ -32,12 +49,13 @@ describe("the table of cases", () => {
       if (rows.length === 0) return [`${file.name}: no row`];
       return rows.flatMap((row) => {
         const { format } = file;
-        if (format !== null && !row.formats.includes(format) && rows.length === 1) {
-          return [`${file.name}: its row ${row.id} is not for ${format}`];
+        if (format === null) return [];
+        const kind = row.kinds.get(format);
+        if (kind === undefined) {
+          return rows.length > 1 ? [] : [`${file.name}: its row ${row.id} is not for ${format}`];
         }
         const isRefusal = file.kind === "refused";
-        if (isRefusal !== (row.kind === "refused")) return [`${file.name}: row of ${row.kind}`];
-        return [];
+        return isRefusal === (kind === "refused") ? [] : [`${file.name}: row of ${kind}`];
       });
     });
     expect(misfits).toEqual([]);

@@ -93,8 +93,9 @@ export const responsesLosses = {
     "what is not known cannot be told to the model",
   ),
   "unknown-roles": refused(
-    "input[tool] input[function]",
+    "input[tool] input[function] input[*]",
     "a result is an item `function_call_output`",
+    "an item without a type, of another role",
   ),
   "item-extras": ignored(
     "input[user].id input[user].status input[user].phase input[assistant].id input[assistant].status input[assistant].phase input[assistant].content[output_text].annotations input[assistant].content[output_text].logprobs input[function_call].id input[function_call].status input[function_call_output].id input[function_call_output].status input[reasoning].id input[reasoning].status",

@@ -11,6 +11,12 @@ export const formatLosses: Readonly<Record<WireFormatName, Losses>> = {
   messages: messagesLosses,
 };
 
+/** A row of one of the tables. */
+export type LossTopic =
+  | keyof typeof chatCompletionsLosses
+  | keyof typeof responsesLosses
+  | keyof typeof messagesLosses;
+
 /** The fields of a format's body that change nothing whatever they hold. */
 export function ignoredFields(format: WireFormatName): readonly string[] {
   return Object.values(formatLosses[format])

@@ -215,7 +215,7 @@ const items = {
     "configuration_update",
     "unknown",
   ].map((type) => ({ send: after({ type, call_id: "c1" }), param: "input[1].type" })),
-  "unknown-roles": ["tool", "function"].map((role) => ({
+  "unknown-roles": ["tool", "function", "unknown"].map((role) => ({
     send: after({ role, content: "x" }),
     param: "input[1].role",
   })),

@@ -1,0 +1,101 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openLog } from "../../src/telemetry/log.ts";
+import { openTelemetry } from "../../src/telemetry/telemetry.ts";
+import { readDocument, rowsOf } from "./tables.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** Everything that can be told to a process's telemetry, once. */
+function tellEverything(): { readonly metrics: string; readonly lines: readonly string[] } {
+  const lines: string[] = [];
+  const destination = { write: (text: string) => void lines.push(text), flush: () => undefined };
+  const log = openLog({ level: "debug", format: "json", terminal: false, destination });
+  using telemetry = openTelemetry({ log, secrets: [] });
+  telemetry.watchRunningGenerations(() => 0);
+  const requestId = "req_1";
+  telemetry.requestEnded({
+    requestId,
+    method: "POST",
+    route: "/v1/messages",
+    status: 200,
+    failureCode: "internal",
+    accountId: null,
+    keyId: null,
+    totalMs: 1,
+    generation: {
+      format: "messages",
+      streamed: true,
+      outcome: "failed",
+      allowance: 1,
+      inputTokens: 1,
+      outputTokens: 1,
+      cachedInputTokens: 1,
+      chargedNanos: 1n,
+      firstOutputMs: 1,
+      totalMs: 1,
+    },
+  });
+  telemetry.failed({ requestId, code: "internal", cause: null });
+  const fields = { type: null, code: null, param: null, words: "" };
+  telemetry.deploymentRefused({ requestId, status: 400, ...fields });
+  telemetry.settlementLate({ requestId });
+  telemetry.leasesLost({ count: 1 });
+  telemetry.reservationsExpired({ count: 1 });
+  telemetry.ledgerRetry({ operation: "settle", cause: null });
+  return { metrics: telemetry.metricsText(), lines };
+}
+
+const document = readDocument("docs/metrics.md");
+const namesIn = (cell: string): readonly string[] =>
+  [...cell.matchAll(/`([A-Za-z_]+)`/g)].map(([, name = ""]) => name);
+
+describe("docs/metrics.md", () => {
+  test("has a row for every metric as the process tells it, and no other", () => {
+    const { metrics } = tellEverything();
+    const told = [...metrics.matchAll(/^# HELP (\S+) (.+)\n# TYPE \S+ (\S+)\n(\S*)/gm)].map(
+      ([, name = "", help = "", type = "", sample = ""]) => {
+        // Without a sample its labels are not known: tell its event above.
+        expect(sample.startsWith(name), `a sample of ${name}`).toBe(true);
+        const labels = [...sample.matchAll(/(\w+)="/g)].map(([, label = ""]) => label);
+        return [name, type, labels.filter((label) => label !== "le"), help];
+      },
+    );
+    expect(told.length).toBeGreaterThan(10);
+    const rows = rowsOf(document, /^`(?:tributary|process)_/).map(
+      ([name = "", type, labels = "", help]) => [...namesIn(name), type, namesIn(labels), help],
+    );
+    expect(rows.toSorted()).toEqual(told.toSorted());
+  });
+
+  test("has a row for every event of the source, and no other", () => {
+    const events = globSync("src/**/*.ts", { cwd: root }).flatMap((path) => {
+      const source = readFileSync(join(root, path), "utf8");
+      const lifecycle = /(?:\bonLifecycle(?:\?\.)?|\.lifecycle)\(\s*"([^"]+)"/g;
+      const lines = /\blines(?:\.\w+|\[[^\]]+\]+)\([^;]*?"([^"]+)"\s*,?\s*\)/g;
+      const printed = /\bevent: "([^"]+)"/g;
+      return [lifecycle, lines, printed].flatMap((pattern) =>
+        [...source.matchAll(pattern)].map(([, event = ""]) => event),
+      );
+    });
+    expect(events.length).toBeGreaterThan(15);
+    const rows = document.slice(document.indexOf("## Log lines"));
+    const named = rowsOf(rows, /^`[a-z_ ]+`$/).map(([event = ""]) => event.slice(1, -1));
+    expect(named.toSorted()).toEqual([...new Set(events)].toSorted());
+  });
+
+  test("names the fields and the level of what telemetry writes", () => {
+    for (const line of tellEverything().lines) {
+      const { level, time: _time, event, ...fields } = JSON.parse(line) as Record<string, unknown>;
+      const [row] = rowsOf(document, new RegExp(`^\`${String(event)}\`$`));
+      expect(namesIn(row?.[2] ?? ""), String(event)).toEqual(Object.keys(fields));
+      if (row?.[1]?.startsWith("by ") !== true)
+        expect(row?.[1], String(event)).toBe(`\`${String(level)}\``);
+    }
+    const { lines } = tellEverything();
+    const { generation } = JSON.parse(lines[0] ?? "") as { generation: object };
+    const [row] = rowsOf(document, /^`request`$/);
+    expect(namesIn(row?.[3] ?? "")).toEqual(["generation", ...Object.keys(generation)]);
+  });
+});
