@@ -129,16 +129,11 @@ function isTold({ text, type }: JsonRecord): boolean {
   return !(typeof text === "string" && text.startsWith("x-anthropic-billing-header:"));
 }
 
-/** Tools of the provider are left out, and of a namespace its description: its tools are told one by one. */
+/** Tools of the provider are left out. */
 function withToldTools(item: JsonRecord): JsonRecord {
   const { tools, ...others } = item;
   const told = records(tools).filter(({ type }) => runHere.has(type) || type === "namespace");
-  return {
-    ...others,
-    tools: told.map((tool) =>
-      tool["type"] === "namespace" ? { ...tool, description: undefined } : tool,
-    ),
-  };
+  return { ...others, tools: told };
 }
 
 const runHere: ReadonlySet<unknown> = new Set([undefined, "function", "custom"]);
