@@ -1,7 +1,8 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { openUnchunker } from "./unchunk.ts";
 
-// Every test file loads this, so it loads nothing itself: check-answer.ts brings the schemas where a service is started.
+// Every test file loads this, so it loads next to nothing: check-answer.ts brings the schemas where a service is started.
 
 /** What is known of an answer when its first byte is written. */
 export interface AnswerHead {
@@ -63,12 +64,19 @@ function isOfService(requestId: unknown): requestId is string {
   return typeof requestId === "string" && requestId.startsWith("req_");
 }
 
-/** One answer, from the first byte on; an inspection that throws is a problem like any other. */
-function openInspection(head: AnswerHead): {
-  write(chunk: unknown): void;
+/** One answer, from the first byte on. */
+interface Watched {
+  write(chunk: unknown, encoding?: unknown): void;
   end(): void;
-} {
+}
+
+/**
+ * Opens the look at one answer; an inspection that throws is a problem like any other. `chunked`: what is written are the
+ * chunks of the body, made by the service itself.
+ */
+function openInspection(head: AnswerHead, chunked = false): Watched {
   const decoder = new TextDecoder();
+  const unchunker = chunked ? openUnchunker() : null;
   let reported = 0;
 
   function report(problem: string): void {
@@ -91,14 +99,37 @@ function openInspection(head: AnswerHead): {
     return { write: () => undefined, end: () => undefined };
   }
   const inspection = inspector(head, report);
+
+  function write(chunk: unknown, encoding: unknown): void {
+    if (unchunker === null && typeof chunk === "string" && typeof encoding !== "string")
+      return inspection.write(chunk);
+    const bytes = bytesOf(chunk, encoding);
+    if (bytes === null) return;
+    for (const data of unchunker?.take(bytes) ?? [bytes])
+      inspection.write(decoder.decode(data, { stream: true }));
+  }
+
+  function end(): void {
+    if (unchunker?.ended === false) report("its last chunk is missing");
+    inspection.end();
+  }
+
   return {
-    write(chunk) {
-      if (typeof chunk === "string") attempt(() => inspection.write(chunk));
-      else if (chunk instanceof Uint8Array)
-        attempt(() => inspection.write(decoder.decode(chunk, { stream: true })));
-    },
-    end: () => attempt(() => inspection.end()),
+    write: (chunk, encoding) => attempt(() => write(chunk, encoding)),
+    end: () => attempt(end),
   };
+}
+
+function bytesOf(chunk: unknown, encoding: unknown): Uint8Array | null {
+  if (chunk instanceof Uint8Array) return chunk;
+  if (typeof chunk !== "string") return null;
+  return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+}
+
+/** Whether the head promises chunks that Node will not make: there is nothing public that says what the head promises. */
+function isChunkedByService(response: ServerResponse): boolean {
+  const head = String(Reflect.get(response, "_header"));
+  return !response.chunkedEncoding && /\r\ntransfer-encoding: chunked\r\n/iu.test(head);
 }
 
 function shapeOf(path: string, anthropicVersion: boolean): AnswerHead["shape"] {
@@ -114,37 +145,42 @@ function watchResponse(request: IncomingMessage, response: ServerResponse): void
   const path = pathOf(request.url ?? "/");
   const body: Uint8Array[] = [];
   if (path === chatCompletionsPath) keepBody(request, body);
-  let inspection: ReturnType<typeof openInspection> | null | undefined;
+  let watched: Watched | null | undefined;
 
-  function begin(): ReturnType<typeof openInspection> | null {
+  function begin(): Watched | null {
     const requestId = response.getHeader("x-request-id");
     if (!isOfService(requestId)) return null;
     seenHere.add(requestId);
     const requestBody = path === chatCompletionsPath ? Buffer.concat(body).toString("utf8") : null;
     body.length = 0;
-    return openInspection({
+    const head = {
       method: request.method ?? "GET",
       path,
       shape: shapeOf(path, request.headers["anthropic-version"] !== undefined),
       status: response.statusCode,
       contentType: String(response.getHeader("content-type") ?? ""),
       requestBody,
-    });
+    };
+    return openInspection(head, isChunkedByService(response));
   }
 
   const write = response.write.bind(response) as (...given: readonly unknown[]) => boolean;
   const end = response.end.bind(response) as (...given: readonly unknown[]) => unknown;
+  response.once("finish", () => {
+    if (watched === undefined && isOfService(response.getHeader("x-request-id")))
+      problems.push(`${request.method ?? ""} ${path}: it was written where nobody looks`);
+  });
   response.write = (...given: readonly unknown[]) => {
     const more = write(...given);
-    if (inspection === undefined) inspection = begin();
-    inspection?.write(given[0]);
+    if (watched === undefined) watched = begin();
+    watched?.write(given[0], given[1]);
     return more;
   };
   response.end = (...given: readonly unknown[]) => {
     end(...given);
-    if (inspection === undefined) inspection = begin();
-    inspection?.write(given[0]);
-    inspection?.end();
+    if (watched === undefined) watched = begin();
+    watched?.write(given[0], given[1]);
+    watched?.end();
     return response;
   };
 }
@@ -171,7 +207,7 @@ interface FetchRequest {
 }
 
 /** What a service in another process sends is looked at where `fetch` receives it. */
-const received = new WeakMap<FetchRequest, ReturnType<typeof openInspection>>();
+const received = new WeakMap<FetchRequest, Watched>();
 
 subscribe("undici:request:headers", (message) => {
   const { request, response } = message as {
