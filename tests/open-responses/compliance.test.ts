@@ -113,6 +113,13 @@ describe("instead of what is refused", () => {
 });
 
 describe("what the specification of Open Responses says besides", () => {
+  it("a function of which only its name is told comes back with the rest as null", async () => {
+    const answer = await ask({ input: "Hi", tools: [{ type: "function", name: "look" }] });
+    expect(readResponseObject(await answer.json()).tools).toEqual([
+      { type: "function", name: "look", description: null, parameters: null, strict: null },
+    ]);
+  });
+
   it.each([false, true])("reasoning, then text; as a stream: %s", async (stream) => {
     service().deployment.answerNext(...textAnswer("Yes.", { reasoning: "Let me think." }));
     const { output } = await readAnswer(await ask({ input: "Is it?", stream }), stream);
