@@ -2,13 +2,16 @@
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { readEnvironment } from "../config/environment.ts";
+import { cacheFolder } from "../config/cache-folder.ts";
+import { processEnvironment, readEnvironment } from "../config/environment.ts";
 import type { Output, Shell } from "./command.ts";
 import { runCommandLine } from "./run-command.ts";
 
 // Compiling is most of a start. Kept among this user's own files: from a folder that others may write to, their code
 // could be loaded. Where there is none, every start compiles.
-enableCompileCache(join(homedir(), ".cache", "tributary", "compiled"));
+const { platform } = process;
+const cache = cacheFolder({ environment: processEnvironment(), platform, home: homedir() });
+enableCompileCache(join(cache, "compiled"));
 
 const folder = process.cwd();
 

@@ -219,10 +219,15 @@ export function describeKind(kind: VariableKind): string {
   }
 }
 
-/** The process's variables with those of `.env` in the folder beneath them. The only reader of process.env. */
+/** The process's variables with those of `.env` in the folder beneath them. */
 export function readEnvironment(folder: string): Environment {
   const file = readOptional(join(folder, ".env"));
-  return { ...(file === null ? {} : parseEnv(file)), ...process.env };
+  return { ...(file === null ? {} : parseEnv(file)), ...processEnvironment() };
+}
+
+/** The process's variables alone, for what a start needs before it reads a file. The only reader of process.env. */
+export function processEnvironment(): Environment {
+  return process.env;
 }
 
 function readOptional(path: string): string | null {

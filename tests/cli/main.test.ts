@@ -1,0 +1,31 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cacheFolder } from "../../src/config/cache-folder.ts";
+import { startProgram } from "./start-program.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-main-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("the program", () => {
+  it.each([
+    ["which a variable names", true],
+    ["of the platform", false],
+  ])("keeps what it compiled in the user's cache folder, %s", async (_which, named) => {
+    const environment = {
+      HOME: join(folder, "home"),
+      LOCALAPPDATA: join(folder, "local"),
+      ...(named ? { XDG_CACHE_HOME: join(folder, "cache") } : {}),
+    };
+    await using program = startProgram(["account", "--help"], folder, environment);
+    expect(await program.exited).toBe(0);
+    const { platform } = process;
+    const cache = cacheFolder({ environment, platform, home: environment.HOME });
+    expect(readdirSync(join(cache, "compiled"))).not.toEqual([]);
+    if (platform === "linux") expect(existsSync(environment.HOME)).toBe(!named);
+  });
+});
