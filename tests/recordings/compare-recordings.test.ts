@@ -117,6 +117,16 @@ describe("the difference of two recordings", () => {
     );
   });
 
+  it("knows an element again after another of the same name came in before it", () => {
+    const messages = (body["messages"] as readonly JsonRecord[]).toSpliced(0, 0, {
+      role: "user",
+      content: "<text up to 4096>",
+    });
+    expect(differences({ ...body, messages })).toMatchObject([
+      { kind: "added", path: "body.messages[user]" },
+    ]);
+  });
+
   it("tells an element that has gone", () => {
     expect(differences({ ...body, tools: [edit] })).toMatchObject([
       { kind: "removed", path: "body.tools[Read]", after: null },

@@ -126,6 +126,15 @@ describe("the stable form", () => {
     } satisfies RecordedCall);
   });
 
+  it("keeps no key, not even one that nobody told it of", () => {
+    const headers = { authorization: "Bearer k1", "x-api-key": "k2" };
+    const request = { method: "GET", path: "/", headers, body: "" };
+    expect(openStableForm([]).call("one", request).headers).toEqual({
+      authorization: "Bearer <key>",
+      "x-api-key": "<key>",
+    });
+  });
+
   it("tells two ids apart and knows one again", () => {
     const form = openStableForm([]);
     const ids = ["call_12345678", "call_abcdefg1", "call_12345678"].map((id) => ({ id }));
