@@ -19,7 +19,6 @@ const conversationTopics = [
   "oneTool",
   "parallelToolCalls",
   "loneSurrogates",
-  "countOfCutAnswers",
 ] as const;
 
 // Whole by its type: an option more does not compile without its place here.

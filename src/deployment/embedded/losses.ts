@@ -22,5 +22,4 @@ export const embeddedLosses: EngineLosses = {
   oneTool: carried("enforced by a grammar"),
   parallelToolCalls: lost("one call a turn"),
   loneSurrogates: converted("the replacement character"),
-  countOfCutAnswers: carried("the engine counts as it goes"),
 };

@@ -28,9 +28,6 @@ export function openaiCompatibleLosses(name: DialectName): EngineLosses {
     oneTool: oneTool(dialect),
     parallelToolCalls: carried("where there are tools"),
     loneSurrogates: converted("the replacement character"),
-    countOfCutAnswers: dialect.continuousUsage
-      ? carried("the engine counts as it goes")
-      : lost("counted here"),
   };
 }
 

@@ -72,7 +72,6 @@ const topicTitles: Readonly<Record<EngineTopic, string>> = {
   oneTool: "tool choice: this one",
   parallelToolCalls: "parallel calls on or off",
   loneSurrogates: "half a surrogate pair in a text",
-  countOfCutAnswers: "the engine's own count for answers that are cut",
 };
 
 /** The whole of docs/losses.md. */
@@ -120,7 +119,8 @@ function writeEngines(): string {
   return writeTable([head, ...rows]);
 }
 
-function writeCell({ fate, how }: EngineLoss): string {
+/** A cell of the table of engines. */
+export function writeCell({ fate, how }: EngineLoss): string {
   return how === "" ? fate : `${fate}: ${how}`;
 }
 
