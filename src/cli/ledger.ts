@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { CopiedRows } from "../ledger/copied-tables.ts";
+import type { CopiedRows, LedgerSource } from "../ledger/copied-tables.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
 import {
   type Command,
@@ -59,11 +59,11 @@ const move: Command = {
     const path = ensureFile(shell, "It is in PostgreSQL already.");
     // What dead processes held returns once their leases have ended, so that only what runs is in the way.
     await withLedger(shell, (ledger) => ledger.expire());
-    const { report, rows } = await moveLedger(path, to, shell);
+    const { report, retired, rows } = await moveLedger(path, to, shell);
     const { accounts, entries } = report;
     return {
       json: { ok: true, entries, accounts, rows },
-      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is as it was.\n`,
+      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is only a backup now${retired ? ": nothing opens it any more" : "; it could not be marked so, put it away"}.\n`,
     };
   },
 };
@@ -88,11 +88,25 @@ function ensureFile(shell: Shell, otherwise: string): string {
   );
 }
 
+/** The other one is complete by now: what fails here changes nothing about that. */
+function isRetired(source: LedgerSource): boolean {
+  try {
+    source.retire();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function moveLedger(
   path: string,
   url: string,
   shell: Shell,
-): Promise<{ readonly report: VerifyReport; readonly rows: CopiedRows }> {
+): Promise<{
+  readonly report: VerifyReport;
+  readonly rows: CopiedRows;
+  readonly retired: boolean;
+}> {
   const config = ensureConfig(shell);
   const { openSqliteSource } = await import("../ledger/sqlite/source.ts");
   const { importLedger } = await import("../ledger/postgres/import.ts");
@@ -123,5 +137,5 @@ async function moveLedger(
       1,
       `The ledger was copied, but differs there. Keep using ${path}, drop the schema tributary of the other one, and report this.`,
     );
-  return { report, rows };
+  return { report, rows, retired: isRetired(source) };
 }

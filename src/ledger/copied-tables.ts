@@ -49,6 +49,8 @@ export interface LedgerSource extends Disposable {
   verify(): VerifyReport;
   /** All rows of a table, in pieces; each call begins anew. */
   read(table: CopiedTable): Iterable<readonly Row[]>;
+  /** From now on it is opened by nobody: two ledgers that both go on would spend the same credit twice. */
+  retire(): void;
 }
 
 /** How many rows of each table were copied. */

@@ -91,6 +91,12 @@ async function postgresRows(url: string): Promise<unknown> {
   return tables;
 }
 
+/** As docs/ledger.md tells it. */
+function takeMarkAway(path: string): void {
+  using database = new DatabaseSync(path);
+  database.exec("pragma application_id = 1414678850");
+}
+
 function plain(value: unknown): string | null {
   if (value === null) return null;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
@@ -113,6 +119,7 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
     });
     const rows = await postgresRows(move.url);
     expect(rows).toEqual(sqliteRows(move.path));
+    takeMarkAway(move.path);
     const parts = { now: Date.now };
     await using from = await openSqliteLedger({ ...defaultSettings, path: move.path }, parts);
     await using to = await openPostgresLedger({ ...defaultSettings, url: move.url }, {});
@@ -129,10 +136,27 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
     using move = await prepare();
     expect(await move.command("ledger", "move", "--to", move.url)).toMatchObject({ exitCode: 0 });
     const before = await postgresRows(move.url);
+    takeMarkAway(move.path);
     const again = await move.command("ledger", "move", "--to", move.url);
     expect(again).toMatchObject({ exitCode: 1, stdout: "" });
     expect(again.stderr).toContain("is not empty");
     expect(await postgresRows(move.url)).toEqual(before);
+  });
+
+  test("the file is opened by nobody afterwards, until its mark is taken away", async () => {
+    using move = await prepare();
+    const { stdout } = await move.command("ledger", "move", "--to", move.url);
+    expect(stdout).toContain("nothing opens it any more");
+    const refusal = {
+      exitCode: 1,
+      stderr: expect.stringContaining("moved to PostgreSQL") as string,
+    };
+    for (const words of [["account", "list"], ["verify"], ["serve"], ["key", "revoke", "key_ann"]])
+      expect(await move.command(...words)).toMatchObject(refusal);
+    expect(await move.command("ledger", "move", "--to", move.url)).toMatchObject(refusal);
+    expect(sqliteRows(move.path)).toEqual(await postgresRows(move.url));
+    takeMarkAway(move.path);
+    expect(await move.command("verify")).toMatchObject({ exitCode: 0 });
   });
 
   test("a ledger that only has a key that seals is not empty either", async () => {
@@ -178,6 +202,7 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
     expect(JSON.parse(result.stderr)).toMatchObject({ error: { code: "not_possible" } });
     expect(result.stderr).toContain("Nothing was moved");
+    expect(await move.command("account", "list")).toMatchObject({ exitCode: 0 });
     expect(await postgresRows(move.url)).toEqual([[], [], [], [], [], []]);
   });
 

@@ -20,6 +20,8 @@ export interface DatabaseSettings {
 
 // "TRIB", so that another program's database is told from a ledger.
 const applicationId = 0x5452_4942;
+// "TRIM": the same, moved.
+const movedId = 0x5452_494d;
 const memory = ":memory:";
 
 /** Opens the ledger's file and the rate window beside it, creating and migrating them as needed. */
@@ -43,6 +45,11 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
     if (error instanceof OperatorError || faultKind(error) === "bug") throw error;
     throw unusable(path, error);
   }
+}
+
+/** Marks the ledger as moved to another store, so that it is not opened again by mistake. */
+export function retire(database: DatabaseSync): void {
+  database.exec(`pragma main.application_id = ${String(movedId)}`);
 }
 
 /** Makes the folder for its owner alone and the file likewise; returns whether the file is new. */
@@ -89,6 +96,11 @@ function migrate(database: DatabaseSync, path: string): void {
     const owner = pragma(database, "main.application_id");
     const objects = getRow(database.prepare("select count(*) as count from main.sqlite_schema"));
     const empty = objects === null || numberOf(objects, "count") === 0;
+    if (owner === movedId)
+      throw new OperatorError(
+        "ledger_unusable",
+        `The ledger in ${path} was moved to PostgreSQL and is only a backup. Set TRIBUTARY_DATABASE_URL to the database that it was moved to; docs/ledger.md tells how to go back.`,
+      );
     if (!empty && owner !== applicationId)
       throw new OperatorError(
         "ledger_unusable",

@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import type { CopiedTable, LedgerSource } from "../copied-tables.ts";
 import { OperatorError } from "../operator-error.ts";
 import { type Row, numberOf } from "../row.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, retire } from "./database.ts";
 import { faultKind } from "./fault.ts";
 import { getRow } from "./get-row.ts";
 import { openVerify } from "./verify.ts";
@@ -21,6 +21,10 @@ export function openSqliteSource(path: string): LedgerSource {
       open: open === null ? 0 : numberOf(open, "count"),
       verify: () => verify({ against: [], tellHeads: true }, 0),
       read: (table) => read(database, table),
+      retire() {
+        retire(database);
+        database.exec("commit");
+      },
       [Symbol.dispose]: () => {
         database.close();
       },
