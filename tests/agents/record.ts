@@ -15,7 +15,7 @@ import { installAgents } from "./install.ts";
 import { recordAgent } from "./record-agent.ts";
 
 // node tests/agents/record.ts [CLIENT] [--version X.Y.Z] [--check]: runs clients, writes what they send to
-// tests/recordings/, and prints what is different from the last time. CLIENT: those whose name holds it; all without it.
+// tests/recordings/, and prints what is different from the last time. CLIENT: those whose name begins so; all without it.
 // --version: of the agent, instead of the one in agents.ts. --check: writes nothing, fails when the structure differs.
 const root = join(import.meta.dirname, "../..");
 const flags = process.argv.slice(2);
@@ -26,7 +26,6 @@ const values = [version, programs];
 const wanted = flags.find((flag) => !flag.startsWith("--") && !values.includes(flag)) ?? "";
 
 const allAgents = [...agents, ...codexWithKnownModels];
-const isExact = [...allAgents, ...sdks].some(({ name }) => plain(name) === plain(wanted));
 const chosenAgents = allAgents
   .filter(isWanted)
   .map((agent): Agent => (version === null ? agent : { ...agent, version }));
@@ -34,15 +33,27 @@ const chosenSdks = sdks.filter(isWanted);
 
 if (chosenAgents.length + chosenSdks.length === 0) {
   const known = [...allAgents, ...sdks].map(({ name }) => name);
-  stop(`No client's name holds "${wanted}". There are: ${known.join("; ")}.`);
+  stop(`No client's name begins with "${wanted}". There are: ${known.join("; ")}.`);
 } else if (version !== null && new Set(chosenAgents.map((agent) => agent.packageName)).size !== 1) {
   stop("--version is of one agent: name it. Versions of SDKs are in package.json.");
 } else if (programs === null) {
   const needed = version === null ? agents : chosenAgents;
-  const installed = chosenAgents.length === 0 ? "none" : await installAgents(needed);
-  process.exitCode = runInClosedNetwork([import.meta.filename, ...flags, inside, installed]);
+  const installed = chosenAgents.length === 0 ? "none" : await install(needed);
+  if (installed !== null) {
+    process.exitCode = runInClosedNetwork([import.meta.filename, ...flags, inside, installed]);
+  }
 } else {
   await recordAll(programs);
+}
+
+async function install(needed: readonly Agent[]): Promise<string | null> {
+  try {
+    return await installAgents(needed);
+  } catch (error) {
+    const names = needed.map((agent) => `${agent.packageName} ${agent.version}`).join(", ");
+    stop(`Not installed: ${names}. ${error instanceof Error ? error.message : ""}`);
+    return null;
+  }
 }
 
 async function recordAll(folder: string): Promise<void> {
@@ -97,9 +108,8 @@ function format(file: string): void {
   if (status !== 0) throw new Error(`${file} could not be formatted`);
 }
 
-/** A whole name is that client alone, a part of a name all that have it. */
 function isWanted({ name }: { readonly name: string }): boolean {
-  return isExact ? plain(name) === plain(wanted) : plain(name).includes(plain(wanted));
+  return plain(name).startsWith(plain(wanted));
 }
 
 function plain(text: string): string {
