@@ -1,8 +1,8 @@
-import { spawnSync } from "node:child_process";
 import { agents, codexWithKnownModels } from "./agents.ts";
 import { capabilities, type Capability } from "./capabilities.ts";
+import { runInClosedNetwork } from "./closed-network.ts";
 import { inColumns } from "./columns.ts";
-import { installAgents } from "./install.ts";
+import { installAgents, installClients } from "./install.ts";
 import { runSdkTests } from "./sdk-table.ts";
 import type { Outcome } from "./trial.ts";
 
@@ -14,28 +14,9 @@ const only = flags.includes("--only") ? (flags[flags.indexOf("--only") + 1] ?? "
 const inside = "--inside";
 
 if (flags.includes(inside)) await runAll(flags[flags.indexOf(inside) + 1] ?? "");
-else enterClosedNetwork(installAgents());
-
-/** Goes on in a network namespace that has nothing but loopback, where this machine lets us make one. */
-function enterClosedNetwork(programs: string): void {
-  const self = [process.execPath, import.meta.filename, ...flags, inside, programs];
-  const ways = [
-    ["unshare", "--net"],
-    ["unshare", "--net", "--map-root-user"],
-  ];
-  const up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
-  const way = ways.find(([command = "", ...rest]) => {
-    const probe = spawnSync(command, [...rest, ...up, "true"], { stdio: "ignore" });
-    return probe.status === 0;
-  });
-  console.log(
-    way === undefined
-      ? "No network namespace can be made here: agents run with a proxy that leads nowhere."
-      : "In a network namespace with loopback alone.",
-  );
-  const [command = "", ...rest] = way === undefined ? self : [...way, ...up, ...self];
-  const { status } = spawnSync(command, rest, { stdio: "inherit" });
-  process.exitCode = status ?? 1;
+else {
+  const [programs] = await Promise.all([installAgents(), installClients()]);
+  process.exitCode = runInClosedNetwork([import.meta.filename, ...flags, inside, programs]);
 }
 
 async function runAll(programs: string): Promise<void> {

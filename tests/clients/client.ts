@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { it } from "vitest";
 import type { formats, TestService } from "../service/start-service.ts";
 import type { Step } from "../doubles/scripted-deployment.ts";
 
@@ -85,6 +86,9 @@ export const capabilities = [
 /** One of them. */
 export type Capability = (typeof capabilities)[number];
 
+/** Smaller things that some clients do not see. */
+export type Particular = "a text that was cut" | "nothing" | "input tokens of a stream";
+
 /** The statuses of which a client's class of error is known. */
 export type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 413 | 429 | 502 | 503;
 
@@ -108,7 +112,7 @@ export interface ClientKind {
   /** Whether it parses the arguments of a call and writes them anew when they go back. */
   readonly parsesCalls: boolean;
   /** What the client does not have or do by its nature, and why; the table shows it. */
-  readonly lacks: Partial<Readonly<Record<Capability, string>>>;
+  readonly lacks: Partial<Readonly<Record<Capability | Particular, string>>>;
   connect(connection: Connection): ConnectedClient;
   describeError(error: unknown): SeenError;
 }
@@ -125,6 +129,14 @@ export function connectTo(
     maxRetries: 0,
     ...different,
   });
+}
+
+/** Shows in the tests' report, and so in the table, what a client does not have; whether it does not. */
+export function noteLack(kind: ClientKind, name: Capability | Particular): boolean {
+  const reason = kind.lacks[name];
+  if (reason === undefined) return false;
+  it.skip(`${name}: ${reason}`, () => undefined);
+  return true;
 }
 
 /** Both ways to ask. */

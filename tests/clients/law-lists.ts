@@ -1,20 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { TestService } from "../service/start-service.ts";
-import { type ClientKind, connectTo } from "./client.ts";
+import { type ClientKind, connectTo, noteLack } from "./client.ts";
 
 /** What a client can ask besides answers; where it has no call for it, its reason is the test that is skipped. */
 export function describeLists(kind: ClientKind, service: () => TestService): void {
   describe("models", () => {
-    if (kind.lacks.models !== undefined) return it.skip(kind.lacks.models, () => undefined);
-    return it("lists the two aliases", async () => {
+    if (noteLack(kind, "models")) return;
+    it("lists the two aliases", async () => {
       const ids = await connectTo(kind, service()).listModels?.();
       expect(ids).toEqual(["service-llm-legacy", "service-llm-compat"]);
     });
   });
   describe("token count", () => {
-    const { "token count": reason } = kind.lacks;
-    if (reason !== undefined) return it.skip(reason, () => undefined);
-    return it("counts more for more, and sends the deployment nothing", async () => {
+    if (noteLack(kind, "token count")) return;
+    it("counts more for more, and sends the deployment nothing", async () => {
       const client = connectTo(kind, service());
       const sent = service().deployment.requests.length;
       const few = (await client.countTokens?.("How are you today?")) ?? 0;

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { delta, textAnswer } from "../../doubles/scripted-deployment.ts";
+import { useService } from "../use-service.ts";
+import type { DrivenKind } from "./driver.ts";
+
+/** What Python's packages offer besides: reading a stream event by event, and a client without asyncio. */
+export function describePythonAlone({ client, driver, name }: DrivenKind): void {
+  describe(`${name}, alone`, () => {
+    const service = useService();
+    const order = () => ({
+      client,
+      url: service().url,
+      key: service().key,
+      maxRetries: 0,
+      prompt: "Hello",
+    });
+
+    it("reads a stream event by event", async () => {
+      service().deployment.answerNext(...textAnswer("Grüße, 😀.", { pieceCharacters: 2 }));
+      expect(await driver.ask({ ...order(), do: "raw" })).toEqual({ text: "Grüße, 😀." });
+    });
+
+    it("stops the deployment when a program without asyncio breaks off its loop", async () => {
+      const { deployment } = service();
+      const count = deployment.requests.length;
+      deployment.answerNext(delta({ content: "one" }), { type: "hang" });
+      expect(await driver.ask({ ...order(), do: "leave early" })).toBe("one");
+      const { ended } = await deployment.request(count);
+      const end = await Promise.race([ended, sleep(1_000, null)]);
+      expect(end?.byPeer).toBe(true);
+      expect((await service().settledCredit()).held).toBe(0n);
+    });
+  });
+}
