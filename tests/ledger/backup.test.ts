@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
@@ -16,6 +15,7 @@ import {
   type PostgresServer,
 } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 
 // A backup is taken while requests come and go, is put in place as documented, and has to add up.
 
@@ -61,31 +61,6 @@ async function startLoad(ledger: StoreLedger): Promise<Load> {
       state.stopped = true;
       await Promise.all(callers);
     },
-  };
-}
-
-let requests = 0;
-function orderOf(caller: Caller): AdmitOrder {
-  requests += 1;
-  return {
-    requestId: `req_${String(requests)}`,
-    caller,
-    inputBound: 1_000,
-    outputTokensRequested: 100,
-    outputTokensFitting: null,
-    format: "messages",
-    streamed: true,
-  };
-}
-
-function settlementOf(order: AdmitOrder): Settlement {
-  return {
-    requestId: order.requestId,
-    accountId: order.caller.accountId,
-    outcome: "completed",
-    usage: { inputTokens: 500, cachedInputTokens: 0, outputTokens: 20, reasoningTokens: 0 },
-    firstOutputMs: 3,
-    totalMs: 9,
   };
 }
 

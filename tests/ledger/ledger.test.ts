@@ -5,10 +5,11 @@ import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
 import workerThreads, { type Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
-import type { AdmitOrder, Caller, Ledger, Settlement } from "../../src/ledger/ledger.ts";
+import type { AdmitOrder, Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import type { StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { auditProblems, codeOf, defaultSettings, temporaryLedger } from "./support.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 
 // The ledger as the service has it: a thread of its own, groups of commits, other processes on the same file.
 
@@ -19,31 +20,6 @@ function open(path: string, settings: Partial<StoreSettings> = {}): Promise<Sqli
 async function newKey(ledger: SqliteLedger, creditNanos = 10n ** 12n): Promise<string> {
   const account = await ledger.createAccount("test", creditNanos);
   return (await ledger.createKey(account.id, "test")).secret;
-}
-
-let requests = 0;
-function order(caller: Caller): AdmitOrder {
-  requests += 1;
-  return {
-    requestId: `req_${String(requests)}`,
-    caller,
-    inputBound: 1_000,
-    outputTokensRequested: 100,
-    outputTokensFitting: null,
-    format: "messages",
-    streamed: true,
-  };
-}
-
-function settlement(admitted: AdmitOrder): Settlement {
-  return {
-    requestId: admitted.requestId,
-    accountId: admitted.caller.accountId,
-    outcome: "completed",
-    usage: { inputTokens: 500, cachedInputTokens: 100, outputTokens: 20, reasoningTokens: 5 },
-    firstOutputMs: 3,
-    totalMs: 9,
-  };
 }
 
 async function refusal(promise: Promise<unknown>): Promise<string> {
@@ -61,7 +37,7 @@ function lock(path: string): Disposable & { release(): void } {
 }
 
 async function admitOne(ledger: Ledger, key: string): Promise<AdmitOrder> {
-  const admitted = order(await ledger.authorize(key, true));
+  const admitted = orderOf(await ledger.authorize(key, true));
   await ledger.admit(admitted);
   return admitted;
 }
@@ -77,7 +53,7 @@ describe("the ledger in its thread", () => {
         const ledger = at % 3 === 0 ? command : service;
         for (let round = 0; round < 6; round += 1) {
           const admitted = await admitOne(ledger, keys[at % 8] ?? "");
-          expect(await ledger.settle(settlement(admitted))).toEqual({
+          expect(await ledger.settle(settlementOf(admitted))).toEqual({
             chargedNanos: 580_000n,
             applied: true,
           });
@@ -98,7 +74,7 @@ describe("the ledger in its thread", () => {
     const key = await newKey(one);
     const callers = await Promise.all(Array.from({ length: 24 }, () => one.authorize(key, true)));
     const answers = await Promise.all(
-      callers.map((caller, at) => refusal((at % 2 === 0 ? one : other).admit(order(caller)))),
+      callers.map((caller, at) => refusal((at % 2 === 0 ? one : other).admit(orderOf(caller)))),
     );
     expect(answers.filter((answer) => answer === "done")).toHaveLength(4);
     expect(answers.filter((answer) => answer === "too_many_concurrent")).toHaveLength(20);
@@ -140,9 +116,9 @@ describe("the ledger in its thread", () => {
     const account = await command.createAccount("test", 1n);
     const { record, secret } = await command.createKey(account.id, "test");
     const caller = await service.authorize(secret, true);
-    expect(await refusal(service.admit(order(caller)))).toBe("insufficient_credit");
+    expect(await refusal(service.admit(orderOf(caller)))).toBe("insufficient_credit");
     await command.creditAccount(account.id, 10n ** 12n, null);
-    expect(await refusal(service.admit(order(caller)))).toBe("done");
+    expect(await refusal(service.admit(orderOf(caller)))).toBe("done");
     await command.setAccountStatus(account.id, "disabled");
     expect(await refusal(service.authorize(secret, true))).toBe("account_disabled");
     await command.setAccountStatus(account.id, "active");
@@ -163,7 +139,13 @@ describe("the ledger in its thread", () => {
     using file = temporaryLedger();
     await using ledger = await open(file.path);
     const admitted = await admitOne(ledger, await newKey(ledger));
-    await ledger.settle(settlement(admitted));
+    const usage = {
+      inputTokens: 500,
+      cachedInputTokens: 100,
+      outputTokens: 20,
+      reasoningTokens: 5,
+    };
+    await ledger.settle({ ...settlementOf(admitted), usage });
     using reader = new DatabaseSync(file.path, { readOnly: true });
     expect(
       reader
@@ -210,9 +192,11 @@ describe("the ledger in its thread", () => {
     await using ledger = await open(":memory:");
     const admitted = await admitOne(ledger, await newKey(ledger));
     const usage = { inputTokens: 1, cachedInputTokens: 0, outputTokens: 0.5, reasoningTokens: 0 };
-    expect(await refusal(ledger.settle({ ...settlement(admitted), usage }))).toBe("internal");
-    expect(await refusal(ledger.settle({ ...settlement(admitted), totalMs: -1 }))).toBe("internal");
-    expect((await ledger.settle(settlement(admitted))).applied).toBe(true);
+    expect(await refusal(ledger.settle({ ...settlementOf(admitted), usage }))).toBe("internal");
+    expect(await refusal(ledger.settle({ ...settlementOf(admitted), totalMs: -1 }))).toBe(
+      "internal",
+    );
+    expect((await ledger.settle(settlementOf(admitted))).applied).toBe(true);
   });
 
   test("expires everything that is due, however many", async () => {
@@ -237,7 +221,7 @@ describe("when the store cannot", () => {
     const caller = await ledger.authorize(key, true);
     {
       using held = lock(file.path);
-      const failure = await ledger.admit(order(caller)).catch((error: unknown) => error);
+      const failure = await ledger.admit(orderOf(caller)).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: "overloaded", facts: { retryAfterSeconds: 2 } });
       expect(String(failure)).not.toContain("locked");
       await expect(ledger.createAccount("test", 1n)).rejects.toThrow(
@@ -245,7 +229,7 @@ describe("when the store cannot", () => {
       );
       held.release();
     }
-    expect(await refusal(ledger.admit(order(caller)))).toBe("done");
+    expect(await refusal(ledger.admit(orderOf(caller)))).toBe("done");
   });
 
   test("keys are checked while another process keeps the accounts locked", async () => {
@@ -284,7 +268,7 @@ describe("when the store cannot", () => {
     );
     const admitted = await admitOne(ledger, await newKey(ledger));
     const held = lock(file.path);
-    const settling = ledger.settle(settlement(admitted));
+    const settling = ledger.settle(settlementOf(admitted));
     await expect.poll(() => retries.length).toBeGreaterThan(1);
     held.release();
     expect(await settling).toEqual({ chargedNanos: 580_000n, applied: true });
@@ -296,13 +280,13 @@ describe("when the store cannot", () => {
     const ledger = await open(file.path, { busyMs: 20 });
     const first = await admitOne(ledger, await newKey(ledger));
     const held = lock(file.path);
-    const settling = refusal(ledger.settle(settlement(first)));
+    const settling = refusal(ledger.settle(settlementOf(first)));
     await new Promise((resolve) => setTimeout(resolve, 50));
     await ledger[Symbol.asyncDispose]();
     expect(await settling).toBe("overloaded");
     held.release();
     const again = await open(file.path);
-    const waiting = again.settle(settlement(first));
+    const waiting = again.settle(settlementOf(first));
     await again[Symbol.asyncDispose]();
     expect((await waiting).applied).toBe(true);
     expect(auditProblems(file.path)).toEqual([]);
@@ -320,7 +304,7 @@ describe("when the store cannot", () => {
     await using ledger = await open(file.path);
     const key = await newKey(ledger);
     const admitted = await admitOne(ledger, key);
-    const settling = ledger.settle(settlement(admitted));
+    const settling = ledger.settle(settlementOf(admitted));
     const [thread] = threads.started;
     await thread?.terminate();
     expect((await settling).chargedNanos).toBe(580_000n);

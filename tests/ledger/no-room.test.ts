@@ -4,7 +4,7 @@ import { chmodSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { AdmitOrder, Caller, Ledger, Settlement } from "../../src/ledger/ledger.ts";
+import type { AdmitOrder, Caller, Ledger } from "../../src/ledger/ledger.ts";
 import type { StoreCall } from "../../src/ledger/operations.ts";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
@@ -12,6 +12,7 @@ import { answerErrorFromData, answerErrorToData } from "../../src/ledger/sqlite/
 import { openStoreOn } from "../../src/ledger/sqlite/store.ts";
 import { openStoreLedger, type StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 
 // A file that cannot grow or be written to any more while requests run, and one that never could be.
 
@@ -64,31 +65,6 @@ function openWithConnection(path: string): Stuck {
       for (const work of [...waiting]) work();
     },
     [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
-  };
-}
-
-let requests = 0;
-function orderOf(caller: Caller): AdmitOrder {
-  requests += 1;
-  return {
-    requestId: `req_${String(requests)}`,
-    caller,
-    inputBound: 1_000,
-    outputTokensRequested: 100,
-    outputTokensFitting: null,
-    format: "messages",
-    streamed: true,
-  };
-}
-
-function settlementOf({ caller, requestId }: AdmitOrder): Settlement {
-  return {
-    requestId,
-    accountId: caller.accountId,
-    outcome: "completed",
-    usage: { inputTokens: 500, cachedInputTokens: 0, outputTokens: 20, reasoningTokens: 0 },
-    firstOutputMs: 3,
-    totalMs: 9,
   };
 }
 

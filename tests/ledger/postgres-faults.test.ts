@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { once } from "node:events";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
+import type { Caller } from "../../src/ledger/ledger.ts";
 import { isNotUpYet, storeFault } from "../../src/ledger/postgres/fault.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
 import type { Patience } from "../../src/ledger/postgres/await-server.ts";
@@ -10,6 +10,7 @@ import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { codeOf, defaultSettings } from "./support.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 
 // What goes wrong between a replica and its server: it is away, it restarts, it is locked, or an answer is lost on the
 // way after the commit.
@@ -43,29 +44,6 @@ function open(url: string, changes: OpenChanges = {}): Promise<StoreLedger> {
       ...(onRetry === undefined ? {} : { telemetry: { ledgerRetry: onRetry } }),
     },
   );
-}
-
-function order(caller: Caller, requestId: `req_${string}`): AdmitOrder {
-  return {
-    requestId,
-    caller,
-    inputBound: 1_000,
-    outputTokensRequested: 100,
-    outputTokensFitting: null,
-    format: "responses",
-    streamed: false,
-  };
-}
-
-function settlement(admitted: AdmitOrder): Settlement {
-  return {
-    requestId: admitted.requestId,
-    accountId: admitted.caller.accountId,
-    outcome: "completed",
-    usage: { inputTokens: 500, cachedInputTokens: 0, outputTokens: 20, reasoningTokens: 0 },
-    firstOutputMs: 3,
-    totalMs: 9,
-  };
 }
 
 async function firstCaller(ledger: StoreLedger): Promise<Caller & { readonly secret: string }> {
@@ -147,12 +125,12 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       onRetry: () => (retries += 1),
     });
     const caller = await firstCaller(ledger);
-    const asked = order(caller, "req_1");
+    const asked = orderOf(caller, { requestId: "req_1" });
     proxy.loseNextAnswer();
     expect((await ledger.admit(asked)).reservedNanos).toBe(1_400_000n);
     expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(1_400_000n);
     proxy.loseNextAnswer();
-    expect(await ledger.settle(settlement(asked))).toEqual({
+    expect(await ledger.settle(settlementOf(asked))).toEqual({
       chargedNanos: 580_000n,
       applied: false,
     });
@@ -170,11 +148,14 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     await using ledger = await open(proxy.url(database), { connections: 1 });
     await using other = await open(url);
     const caller = await firstCaller(ledger);
-    for (const n of [1, 2, 3, 4]) await ledger.admit(order(caller, `req_${String(n)}`));
+    for (const n of [1, 2, 3, 4])
+      await ledger.admit(orderOf(caller, { requestId: `req_${String(n)}` }));
     const fifth = await ledger.authorize(caller.secret, true);
     // By the time it is asked again there would be room: it would run without a ticket.
-    proxy.loseNextAnswer(() => other.settle(settlement(order(caller, "req_1"))));
-    expect(await refusal(ledger.admit(order(fifth, "req_5")))).toBe("too_many_concurrent");
+    proxy.loseNextAnswer(() => other.settle(settlementOf(orderOf(caller, { requestId: "req_1" }))));
+    expect(await refusal(ledger.admit(orderOf(fifth, { requestId: "req_5" })))).toBe(
+      "too_many_concurrent",
+    );
     expect((await other.showAccount(caller.accountId)).heldNanos).toBe(3n * 1_400_000n);
     expect((await ledger.authorize(caller.secret, false)).rate.remaining).toBe(599);
   });
@@ -184,19 +165,19 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     let retries = 0;
     await using ledger = await open(url, { onRetry: () => (retries += 1) });
     const caller = await firstCaller(ledger);
-    const asked = order(caller, "req_1");
+    const asked = orderOf(caller, { requestId: "req_1" });
     await ledger.admit(asked);
     await server.stop("crash");
     expect(await refusal(ledger.authorize(caller.secret, true))).toBe("overloaded");
-    expect(await refusal(ledger.admit(order(caller, "req_2")))).toBe("overloaded");
+    expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_2" })))).toBe("overloaded");
     expect(await refusal(ledger.check())).toBe("overloaded");
-    const settling = ledger.settle(settlement(asked));
+    const settling = ledger.settle(settlementOf(asked));
     await server.start();
     expect(await settling).toEqual({ chargedNanos: 580_000n, applied: true });
     expect(retries).toBeGreaterThan(0);
     // Tickets are not kept through a crash; all else is.
     expect((await ledger.authorize(caller.secret, true)).rate.remaining).toBe(599);
-    expect(await refusal(ledger.admit(order(caller, "req_3")))).toBe("done");
+    expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_3" })))).toBe("done");
   }, 20_000);
 
   describe("a start with patience", () => {
@@ -279,9 +260,11 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     const caller = await firstCaller(ledger);
     {
       await using _ = await lockAccount(url, caller.accountId);
-      expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("overloaded");
+      expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_1" })))).toBe(
+        "overloaded",
+      );
     }
-    expect(await refusal(ledger.admit(order(caller, "req_1")))).toBe("done");
+    expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_1" })))).toBe("done");
   });
 
   test("an account that cannot be had holds up the expiry of no other", async () => {
@@ -295,8 +278,10 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     const held = async (): Promise<readonly bigint[]> =>
       (await ledger.listAccounts()).map(({ heldNanos }) => heldNanos);
     for (const locked of [0, 1]) {
-      await ledger.admit(order(one, `req_1${String(locked)}`));
-      await ledger.admit(order(await ledger.authorize(secret, false), `req_2${String(locked)}`));
+      await ledger.admit(orderOf(one, { requestId: `req_1${String(locked)}` }));
+      await ledger.admit(
+        orderOf(await ledger.authorize(secret, false), { requestId: `req_2${String(locked)}` }),
+      );
       now += 60_000;
       {
         await using _ = await lockAccount(url, locked === 0 ? one.accountId : other.id);
@@ -325,7 +310,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
          $body$;
          create trigger conflict before insert on tributary.entry for each row execute function conflict()`,
       );
-      const asked = order(caller, "req_1");
+      const asked = orderOf(caller, { requestId: "req_1" });
       expect(await refusal(ledger.admit(asked))).toBe("done");
       expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(1_400_000n);
       await execute(url, "select setval('conflicts', 1)");
@@ -336,7 +321,9 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
         url,
         "select setval('conflicts', 1); alter sequence conflicts increment by -1 minvalue -100",
       );
-      expect(await refusal(ledger.admit(order(caller, "req_2")))).toBe("overloaded");
+      expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_2" })))).toBe(
+        "overloaded",
+      );
     },
   );
 

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decideAllowance } from "../../src/admission/output-allowance.ts";
 import { chargeNanos, formatCredit } from "../../src/admission/price.ts";
 import { Failure } from "../../src/failure.ts";
-import type { AdmitOrder, Caller, Settlement } from "../../src/ledger/ledger.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
 import type { PostgresStoreParts, PostgresStoreSettings } from "../../src/ledger/postgres/store.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { codeOf, defaultSettings } from "./support.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 
 // Replicas on one server: what they promise together, and what happens when the server goes away.
 
@@ -54,36 +54,6 @@ async function openReplicas(
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((ledger) => ledger[Symbol.asyncDispose]()));
     },
-  };
-}
-
-let requests = 0;
-function order(caller: Caller, changes: Partial<AdmitOrder> = {}): AdmitOrder {
-  requests += 1;
-  return {
-    requestId: `req_${String(requests)}`,
-    caller,
-    inputBound: 1_000,
-    outputTokensRequested: 100,
-    outputTokensFitting: null,
-    format: "messages",
-    streamed: true,
-    ...changes,
-  };
-}
-
-function settlement(
-  admitted: AdmitOrder,
-  tokens: readonly [number, number] = [500, 20],
-): Settlement {
-  const [inputTokens, outputTokens] = tokens;
-  return {
-    requestId: admitted.requestId,
-    accountId: admitted.caller.accountId,
-    outcome: "completed",
-    usage: { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0 },
-    firstOutputMs: 3,
-    totalMs: 9,
   };
 }
 
@@ -159,7 +129,7 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
         await using ledger = await open(replicas.url, { prices, connections: 1 });
         const account = await ledger.createAccount("one", one.availableNanos);
         const { secret } = await ledger.createKey(account.id, "one");
-        const asked = order(await ledger.authorize(secret, false), {
+        const asked = orderOf(await ledger.authorize(secret, false), {
           inputBound: one.inputBound,
           outputTokensRequested: one.requested,
           outputTokensFitting: one.fitting,
@@ -178,7 +148,7 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
         }
         const { allowance, reservedNanos } = expected;
         expect(seen).toEqual({ allowance, reservedNanos, prices });
-        const settled = settlement(asked, one.used);
+        const settled = settlementOf(asked, one.used);
         const chargedNanos =
           settled.usage === null ? 0n : chargeNanos(settled.usage, prices, reservedNanos);
         expect(await ledger.settle(settled)).toEqual({ chargedNanos, applied: true });
@@ -197,14 +167,14 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
       const callers = await Promise.all(
         Array.from({ length: 24 }, (_, at) => pick(all, at).authorize(secret, true)),
       );
-      const orders = callers.map((caller) => order(caller));
+      const orders = callers.map((caller) => orderOf(caller));
       const codes = await Promise.all(orders.map((one, at) => refusal(pick(all, at).admit(one))));
       times(4, codes, "done");
       times(20, codes, "too_many_concurrent");
       const admitted = orders.filter((_, at) => codes[at] === "done");
       // Twice each, from different replicas: one of the two does it.
       const settled = await Promise.all(
-        [...admitted, ...admitted].map((one, at) => pick(all, at).settle(settlement(one))),
+        [...admitted, ...admitted].map((one, at) => pick(all, at).settle(settlementOf(one))),
       );
       times(
         4,
@@ -226,7 +196,7 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
     const callers = await Promise.all(all.map((ledger) => ledger.authorize(secret, false)));
     const codes = await Promise.all(
       Array.from({ length: 30 }, (_, at) => {
-        return refusal(pick(all, at).admit(order(pick(callers, at))));
+        return refusal(pick(all, at).admit(orderOf(pick(callers, at))));
       }),
     );
     times(3, codes, "done");
@@ -252,11 +222,11 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
     const caller = await other.authorize(replicas.secret, true);
     await one.setAccountStatus(caller.accountId, "disabled");
     expect(await refusal(other.authorize(replicas.secret, true))).toBe("account_disabled");
-    expect(await refusal(other.admit(order(caller)))).toBe("account_disabled");
+    expect(await refusal(other.admit(orderOf(caller)))).toBe("account_disabled");
     await one.setAccountStatus(caller.accountId, "active");
     await one.revokeKey(caller.keyId);
     expect(await refusal(other.authorize(replicas.secret, true))).toBe("authentication");
-    expect(await refusal(other.admit(order(caller)))).toBe("authentication");
+    expect(await refusal(other.admit(orderOf(caller)))).toBe("authentication");
   });
 
   test("an account's long history makes nothing slower, also before the server has statistics", async () => {
@@ -267,10 +237,10 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
       const first = await ledger.ensureFirstAccount(10n ** 12n);
       const caller = await ledger.authorize(first?.secret ?? "", true);
       for (let n = 0; n < generations; n += 1) {
-        const one = order(caller);
+        const one = orderOf(caller);
         await ledger.admit(one);
         await ledger.renew([one.requestId]);
-        await ledger.settle(settlement(one));
+        await ledger.settle(settlementOf(one));
         if (n % 10 === 0) await ledger.authorize(first?.secret ?? "", true);
       }
       await ledger.expire();
@@ -296,12 +266,12 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
     await using other = await open(url, { concurrencyPerAccount: 50 }, parts);
     const first = await one.ensureFirstAccount(10n ** 12n);
     const caller = await one.authorize(first?.secret ?? "", false);
-    const orders = Array.from({ length: 20 }, () => order(caller));
+    const orders = Array.from({ length: 20 }, () => orderOf(caller));
     for (const each of orders) await one.admit(each);
     now += 60_000;
     const [expired, ...settled] = await Promise.all([
       other.expire(),
-      ...orders.map((each) => one.settle(settlement(each))),
+      ...orders.map((each) => one.settle(settlementOf(each))),
       other.renew(orders.map(({ requestId }) => requestId)),
     ]);
     const applied = settled.filter((answer) => "applied" in answer && answer.applied).length;
