@@ -18,6 +18,8 @@ export interface Agent {
   /** Whether it asks for a title of the session beside the work. */
   readonly asksForTitle: boolean;
   readonly environment: Readonly<Record<string, string>>;
+  /** What is otherwise in the recipe's line: a text, and what stands in its place. */
+  readonly instead?: readonly [text: string, otherwise: string];
 }
 
 const claudeCode: Agent = {
@@ -77,6 +79,14 @@ export const codexWithKnownModels: readonly Agent[] = [
   askOnce: `-c model=${model} ${codex.askOnce}`,
 }));
 
+/** opencode with other packages of its provider, which speak the other formats. */
+export const opencodeWithOtherFormats: readonly Agent[] = ["anthropic", "openai"].map((name) => ({
+  ...opencode,
+  name: `opencode, @ai-sdk/${name}`,
+  route: name === "anthropic" ? "/v1/messages" : "/v1/responses",
+  instead: ["@ai-sdk/openai-compatible", `@ai-sdk/${name}`],
+}));
+
 /** The line for the shell: the one that a first start prints, and after it what makes the agent answer once. */
 export function shellLine(
   agent: Agent,
@@ -86,5 +96,6 @@ export function shellLine(
   const recipe = agentRecipes(access, contextTokens).find(({ title }) => title === agent.recipe);
   if (recipe === undefined) throw new Error(`client-recipes.ts has no lines for ${agent.recipe}`);
   if (prompt.includes("'")) throw new Error("a prompt has no quotation marks");
-  return `${recipe.text} ${agent.askOnce} '${prompt}'`;
+  const [text, otherwise] = agent.instead ?? ["", ""];
+  return `${recipe.text.replace(text, otherwise)} ${agent.askOnce} '${prompt}'`;
 }

@@ -9,7 +9,7 @@ import {
 import { readRecordingOf, type Recording, writeRecording } from "../recordings/recording.ts";
 import { recordSdk } from "../recordings/record-sdk.ts";
 import { sdks } from "../recordings/sdk-programs.ts";
-import { type Agent, agents, codexWithKnownModels } from "./agents.ts";
+import { type Agent, agents, codexWithKnownModels, opencodeWithOtherFormats } from "./agents.ts";
 import { runInClosedNetwork } from "./closed-network.ts";
 import { installAgents } from "./install.ts";
 import { recordAgent } from "./record-agent.ts";
@@ -25,7 +25,7 @@ const programs = valueOf(inside);
 const values = [version, programs];
 const wanted = flags.find((flag) => !flag.startsWith("--") && !values.includes(flag)) ?? "";
 
-const allAgents = [...agents, ...codexWithKnownModels];
+const allAgents = [...agents, ...codexWithKnownModels, ...opencodeWithOtherFormats];
 const chosenAgents = allAgents
   .filter(isWanted)
   .map((agent): Agent => (version === null ? agent : { ...agent, version }));

@@ -151,11 +151,10 @@ const values: readonly Row[] = [
   row("refused", "cm", "stop of a wrong type", "stop-not-text"),
 ];
 
-/** Whole bodies as agents send them where tests/recordings/ has none: with images, in other formats, interactive. */
+/** Whole bodies as agents send them where tests/recordings/ has none: with images, interactive. */
 const clients: readonly Row[] = [
   row("carried", "m", "Claude Code", "client-claude-code client-claude-code-title client-claude-code-web-search"),
   row("carried", "r", "Codex", "client-codex client-codex-compact"),
-  row("carried", "crm", "opencode", "client-opencode"),
 ];
 
 /** What the service writes. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agents, codexWithKnownModels } from "../agents/agents.ts";
+import { agents, codexWithKnownModels, opencodeWithOtherFormats } from "../agents/agents.ts";
 import { messagesOf, offeredTools } from "../agents/tools.ts";
 import { isRecord, type JsonRecord } from "../cases/files.ts";
 import type { RecordedRequest } from "../doubles/scripted-deployment.ts";
@@ -27,7 +27,9 @@ afterAll(() => service?.[Symbol.asyncDispose]());
 describe("the recordings", () => {
   it("are of every client that is run, in the version that is run", () => {
     const wanted = [
-      ...[...agents, ...codexWithKnownModels].map(({ name, version }) => [name, version]),
+      ...[...agents, ...codexWithKnownModels, ...opencodeWithOtherFormats].map(
+        ({ name, version }) => [name, version],
+      ),
       ...sdks.map(({ name, packages }) => [name, packages.map(installedVersion).join(" / ")]),
     ];
     const there = recordings.map(({ client, version }) => [client, version]);
