@@ -47,11 +47,10 @@ async function runAll(programs: string): Promise<void> {
   }
   console.log(`\nAgents as programs\n${inColumns(table)}\n`);
   if (only === "") {
-    const sdks = runSdkTests(all);
+    const sdks = await runSdkTests(all);
     for (const failure of sdks.failures) console.log(`FAILED  ${failure}`);
-    console.log(
-      `SDKs in a program, and what agents were recorded to send\n${inColumns(sdks.table)}\n`,
-    );
+    const title = "SDKs in a program, and what agents were recorded to send";
+    console.log(`${title}\n${inColumns(sdks.table)}\n${sdks.notes.join("\n")}\n`);
     passed += sdks.passed;
     failed += sdks.failed;
   }

@@ -2,7 +2,6 @@ import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { RecordedRequest, Step } from "../doubles/scripted-deployment.ts";
 import { freshWord, noteText, TaskScript } from "./script.ts";
-import { tabulate } from "./sdk-table.ts";
 
 const path = "/tmp/note.txt";
 const tool = (name: string, ...required: readonly string[]) => ({
@@ -109,30 +108,5 @@ describe("the task's script", () => {
     expect(script.problems).toEqual(["Read needs reason"]);
     script.answer(requestOf(script, [], []));
     expect(script.problems).toHaveLength(2);
-  });
-});
-
-describe("the table of SDKs", () => {
-  const test = (ok: boolean, ...suites: readonly string[]) => ({
-    suites,
-    title: "t",
-    ok,
-    words: "",
-  });
-
-  it("has a row a client and a column a suite, and counts what failed", () => {
-    const results = tabulate([
-      test(true, "openai chat", "answers"),
-      test(true, "openai chat", "answers"),
-      test(false, "openai chat", "leaving, whole"),
-      test(true, "openai chat", "leaving, streamed"),
-      test(true, "openai chat, alone"),
-      test(true, "Codex"),
-    ]);
-    expect(results.table.slice(1).map((row) => row.filter((_, column) => column !== 1))).toEqual([
-      ["openai chat", "2 ok", "-", "-", "1 FAILED", "-", "1 ok"],
-      ["Codex", "-", "-", "-", "-", "-", "1 ok"],
-    ]);
-    expect(results).toMatchObject({ passed: 5, failed: 1 });
   });
 });

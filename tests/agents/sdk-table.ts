@@ -1,23 +1,29 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRecord } from "../cases/files.ts";
+import { capabilities } from "../clients/client.ts";
+import { nodePackages, pythonPackages } from "../clients/installed/packages.ts";
 import { pathWithThisNode } from "./install.ts";
 
 /** What the tests of the SDKs came to. */
 export interface SdkResults {
   readonly table: readonly (readonly string[])[];
+  /** What clients lack by their nature, in the order of the marks in the table. */
+  readonly notes: readonly string[];
   readonly passed: number;
   readonly failed: number;
   /** One a failed test. */
   readonly failures: readonly string[];
 }
 
-interface SeenTest {
+/** One test as the runner reports it. */
+export interface SeenTest {
   readonly suites: readonly string[];
   readonly title: string;
-  readonly ok: boolean;
+  readonly outcome: "passed" | "failed" | "skipped";
   readonly words: string;
 }
 
@@ -25,23 +31,24 @@ const root = join(import.meta.dirname, "../..");
 const limitMs = 240_000;
 
 /** Runs tests/clients: in the short lane without those that fold recorded streams alone, which `npm test` has too. */
-export function runSdkTests(all: boolean): SdkResults {
+export async function runSdkTests(all: boolean): Promise<SdkResults> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-sdks-"));
   try {
     const file = join(folder, "results.json");
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
-    const options = ["run", "tests/clients", "--reporter=json", `--outputFile=${file}`];
+    const config = join(import.meta.dirname, "vitest.config.ts");
+    const options = ["run", "--config", config, "--reporter=json", `--outputFile=${file}`];
     if (!all) options.push("--exclude", "tests/clients/accumulators*");
-    const ran = spawnSync(process.execPath, [vitest, ...options], {
+    const runner = spawn(process.execPath, [vitest, ...options], {
       cwd: root,
       env: { ...process.env, PATH: pathWithThisNode() },
       stdio: ["ignore", "ignore", "inherit"],
       timeout: limitMs,
     });
-    const tests = readTests(JSON.parse(readFileSync(file, "utf8")));
-    const results = tabulate(tests);
+    const [code] = (await once(runner, "exit")) as [number | null];
+    const results = tabulate(readTests(JSON.parse(readFileSync(file, "utf8"))), readVersions());
     // A file that does not load fails the run without a failed test.
-    const unseen = ran.status !== 0 && results.failed === 0 ? 1 : 0;
+    const unseen = code !== 0 && results.failed === 0 ? 1 : 0;
     const failures = unseen === 0 ? results.failures : ["tests/clients: a file failed as a whole"];
     return { ...results, failed: results.failed + unseen, failures };
   } finally {
@@ -56,43 +63,62 @@ function readTests(report: unknown): readonly SeenTest[] {
     (Array.isArray(assertionResults) ? assertionResults : []).filter(isRecord).map((test) => ({
       suites: Array.isArray(test["ancestorTitles"]) ? test["ancestorTitles"].map(String) : [],
       title: String(test["title"]),
-      ok: test["status"] === "passed",
+      outcome: outcomeOf(test["status"]),
       words: Array.isArray(test["failureMessages"]) ? test["failureMessages"].join("\n") : "",
     })),
   );
 }
 
-// The suites that every SDK goes through; what a client has besides is in the last column.
-const laws = ["answers", "tool loops", "errors", "leaving", "patience"];
+function outcomeOf(status: unknown): SeenTest["outcome"] {
+  if (status === "passed") return "passed";
+  return status === "skipped" || status === "pending" || status === "todo" ? "skipped" : "failed";
+}
+
+// What a client has besides the laws for all is in the last column.
 const others = "its own";
 
-/** A row for each client, a column for each suite of laws. */
-export function tabulate(tests: readonly SeenTest[]): SdkResults {
-  const lawful = tests.filter(({ suites }) => lawOf(suites) !== others);
+interface Cell {
+  passed: number;
+  failed: number;
+  readonly marks: Set<number>;
+}
+
+/** A row for each client, a column for each capability; `versions` of packages by their names. */
+export function tabulate(
+  tests: readonly SeenTest[],
+  versions: Readonly<Record<string, unknown>>,
+): SdkResults {
+  const lawful = tests.filter(({ suites }) => columnOf(suites) !== others);
   const clients = [...new Set(lawful.map(({ suites }) => suites[0] ?? ""))];
-  const rows = new Map<string, Map<string, { ok: number; failed: number }>>();
-  for (const { ok, suites } of tests) {
+  const longestFirst = clients.toSorted((a, b) => b.length - a.length);
+  const rows = new Map<string, Map<string, Cell>>();
+  const notes: string[] = [];
+  for (const test of tests) {
+    const { outcome, suites, title } = test;
     const [suite = ""] = suites;
-    const longestFirst = clients.toSorted((a, b) => b.length - a.length);
     const client = longestFirst.find((name) => suite.startsWith(name)) ?? suite;
-    const row = rows.get(client) ?? new Map<string, { ok: number; failed: number }>();
-    const cell = row.get(lawOf(suites)) ?? { ok: 0, failed: 0 };
-    if (ok) cell.ok += 1;
-    else cell.failed += 1;
-    row.set(lawOf(suites), cell);
+    const row = rows.get(client) ?? new Map<string, Cell>();
+    const cell = row.get(columnOf(suites)) ?? { passed: 0, failed: 0, marks: new Set() };
+    if (outcome !== "skipped") cell[outcome] += 1;
+    else cell.marks.add(noteNumber(notes, title));
+    row.set(columnOf(suites), cell);
     rows.set(client, row);
   }
-  const columns = [...laws, others];
-  const versions = readVersions();
-  const lines = [...rows].map(([client, row]) => [
-    client,
-    versionsOf(client, versions),
-    ...columns.map((column) => cellText(row.get(column))),
-  ]);
-  const failed = tests.filter(({ ok }) => !ok);
+  const columns = [...capabilities, others];
+  const failed = tests.filter(({ outcome }) => outcome === "failed");
   return {
-    table: [["client", "version", ...columns], ...lines],
-    passed: tests.length - failed.length,
+    table: [
+      ["client", "version", ...columns],
+      ...[...rows].map(([client, row]) => [
+        client,
+        packagesOf(client)
+          .map((name) => String(versions[name] ?? ""))
+          .join(" / "),
+        ...columns.map((column) => cellText(row.get(column))),
+      ]),
+    ],
+    notes: notes.map((note, index) => `[${String(index + 1)}] ${note}`),
+    passed: tests.filter(({ outcome }) => outcome === "passed").length,
     failed: failed.length,
     failures: failed.map(({ suites, title, words }) =>
       [...suites, title, words.slice(0, 600)].join(" > "),
@@ -100,28 +126,43 @@ export function tabulate(tests: readonly SeenTest[]): SdkResults {
   };
 }
 
-function lawOf(suites: readonly string[]): string {
-  // "leaving" has a suite for streams and one for bodies.
-  return laws.find((law) => suites[1]?.split(",")[0] === law) ?? others;
+function noteNumber(notes: string[], note: string): number {
+  const index = notes.indexOf(note);
+  return index === -1 ? notes.push(note) : index + 1;
 }
 
-function cellText(cell: { readonly ok: number; readonly failed: number } | undefined): string {
+function columnOf(suites: readonly string[]): string {
+  return capabilities.find((name) => suites[1] === name) ?? others;
+}
+
+function cellText(cell: Cell | undefined): string {
   if (cell === undefined) return "-";
-  return cell.failed === 0 ? `${String(cell.ok)} ok` : `${String(cell.failed)} FAILED`;
+  const marks = [...cell.marks].map((mark) => ` [${String(mark)}]`).join("");
+  if (cell.failed > 0) return `${String(cell.failed)} FAILED${marks}`;
+  return cell.passed === 0 ? `none${marks}` : `${String(cell.passed)} ok${marks}`;
+}
+
+/** What a client's row names the versions of. */
+function packagesOf(client: string): readonly string[] {
+  const provider = /^ai with (openai-compatible|openai|anthropic)/u.exec(client)?.[1];
+  if (provider !== undefined) return ["ai", `@ai-sdk/${provider}`];
+  if (client.startsWith("Python ")) return [`Python ${client.split(" ")[1] ?? ""}`];
+  if (client.startsWith("LangChain ")) return [`@langchain/${client.split(" ")[1] ?? ""}`];
+  if (client.startsWith("OpenAI Agents ")) return ["@openai/agents"];
+  if (client.startsWith("openai ")) return ["openai"];
+  return client === "anthropic" ? ["@anthropic-ai/sdk"] : [];
 }
 
 function readVersions(): Readonly<Record<string, unknown>> {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const versions = isRecord(manifest) ? manifest["devDependencies"] : {};
-  return isRecord(versions) ? versions : {};
-}
-
-function versionsOf(client: string, versions: Readonly<Record<string, unknown>>): string {
-  const provider = /^ai with (openai-compatible|openai|anthropic)/u.exec(client)?.[1];
-  const [sdk = ""] = client.split(/[ ,']/u);
-  const names = provider === undefined ? [sdk, `@${sdk}-ai/sdk`] : ["ai", `@ai-sdk/${provider}`];
-  return names
-    .map((name) => versions[name])
-    .filter((version) => typeof version === "string")
-    .join(" / ");
+  const ours = isRecord(manifest) ? manifest["devDependencies"] : null;
+  const ofPython = Object.entries(pythonPackages).map(([name, version]) => [
+    `Python ${name}`,
+    version,
+  ]);
+  return {
+    ...nodePackages,
+    ...(isRecord(ours) ? ours : {}),
+    ...(Object.fromEntries(ofPython) as Readonly<Record<string, string>>),
+  };
 }
