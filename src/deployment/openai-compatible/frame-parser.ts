@@ -20,6 +20,9 @@ interface Slot {
 /** Longer frames are no usual ones. */
 const patternCharactersMax = 4_096;
 
+/** An answer of a few words is over before it has paid for the learning. */
+const framesBeforeLearning = 16;
+
 /**
  * `JSON.parse` for the frames of one stream. Nearly all of them differ from the one before in two values only: the piece
  * of the answer, and the usage. Where all other text is equal, these two alone are parsed. What is a JSON value by itself
@@ -27,7 +30,7 @@ const patternCharactersMax = 4_096;
  */
 export class FrameParser {
   #pattern: Pattern | null = null;
-  #missesLeft = 1;
+  #missesLeft = framesBeforeLearning;
   #patience = 1;
 
   /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `JSON.parse` does. */
@@ -45,7 +48,7 @@ export class FrameParser {
   /** Tried less and less often where no frame is like the one before. */
   #learn(frame: string, chunk: unknown): void {
     if (frame.length > patternCharactersMax || findSlot(chunk) === null) return;
-    this.#pattern = cut(frame, true) ?? cut(frame, false);
+    this.#pattern = (frame.includes(usageName) ? cut(frame, true) : null) ?? cut(frame, false);
     this.#missesLeft = this.#patience;
     this.#patience *= 2;
   }

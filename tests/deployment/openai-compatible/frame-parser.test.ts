@@ -100,10 +100,17 @@ function outcomeOf(parse: () => unknown): unknown {
   }
 }
 
+/** A parser that has seen enough of a stream to look for what stays the same. */
+function openParser(): FrameParser {
+  const parser = new FrameParser();
+  for (let frame = 0; frame < 16; frame += 1) parser.parse("{}");
+  return parser;
+}
+
 test("every frame of every stream has the value that JSON.parse gives it", () => {
   fc.assert(
     fc.property(frames, (stream) => {
-      const parser = new FrameParser();
+      const parser = openParser();
       for (const frame of stream)
         expect(outcomeOf(() => parser.parse(frame))).toStrictEqual(
           outcomeOf(() => JSON.parse(frame)),
@@ -140,7 +147,7 @@ test.each([
     '{"choices":[{"delta":{"content":"x"}}]}}',
   ],
 ])("is not misled by %s", (_name, first, second) => {
-  const parser = new FrameParser();
+  const parser = openParser();
   for (const frame of [first, second, first])
     expect(outcomeOf(() => parser.parse(frame))).toStrictEqual(outcomeOf(() => JSON.parse(frame)));
 });
@@ -164,7 +171,7 @@ describe("of frames as engines send them", () => {
   };
 
   test.each(Object.entries(engines))("only the first is parsed whole: %s", (_name, frameOf) => {
-    const parser = new FrameParser();
+    const parser = openParser();
     parser.parse(frameOf(1));
     const parse = vi.spyOn(JSON, "parse");
     for (let token = 2; token < 9; token += 1) parser.parse(frameOf(token));
@@ -172,8 +179,16 @@ describe("of frames as engines send them", () => {
     expect(parse).toHaveBeenCalled();
   });
 
-  test("where each is another, ever fewer are looked at", () => {
+  test("nothing is learned of an answer of a few words", () => {
     const parser = new FrameParser();
+    const parse = vi.spyOn(JSON, "parse");
+    for (let token = 0; token < 15; token += 1)
+      parser.parse(`{"choices":[{"index":0,"delta":{"content":"t ${token}"}}]}`);
+    expect(parse).toHaveBeenCalledTimes(15);
+  });
+
+  test("where each is another, ever fewer are looked at", () => {
+    const parser = openParser();
     const parse = vi.spyOn(JSON, "parse");
     for (let token = 0; token < 256; token += 1)
       parser.parse(`{"choices":[{"index":0,"delta":{"content":"t"}}],"created":${token}}`);
@@ -182,7 +197,7 @@ describe("of frames as engines send them", () => {
   });
 
   test("where what stays the same changes from time to time, it is learned again each time", () => {
-    const parser = new FrameParser();
+    const parser = openParser();
     const parse = vi.spyOn(JSON, "parse");
     let whole = 0;
     for (let token = 0; token < 640; token += 1) {
