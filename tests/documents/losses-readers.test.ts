@@ -6,22 +6,26 @@ import { testReasoning } from "../cases/context.ts";
 import { caseFiles, isRecord, readJson, type JsonRecord } from "../cases/files.ts";
 import { examplesOf } from "./losses/examples.ts";
 import { formatLosses } from "./losses/formats.ts";
-import { isPlace, leadsTo, stepsOf } from "./losses/places.ts";
+import { changeAt, isPlace, leadsTo, stepsOf, valuesAt } from "./losses/places.ts";
 import { watchReads } from "./losses/reads.ts";
 
 const formats: readonly WireFormatName[] = ["chat-completions", "responses", "messages"];
 
 const seal = { text: "So", encryptedContent: "sealed:So", signature: "signed:So" };
 
+function plain(format: WireFormatName): JsonRecord {
+  return format === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+}
+
 /** Every request of the cases, and of the examples of the table. */
 function bodiesOf(format: WireFormatName): readonly JsonRecord[] {
   const cases = caseFiles("requests")
     .filter((file) => file.format === format)
     .map((file) => (file.kind === "refused" ? readJson(file)["request"] : readJson(file)));
-  const plain =
-    format === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
   const examples = Object.values(examplesOf(format, seal)).flat();
-  return [...cases, ...examples.map(({ send }) => ({ ...plain, ...send }))].filter(isRecord);
+  return [...cases, ...examples.map(({ send }) => ({ ...plain(format), ...send }))].filter(
+    isRecord,
+  );
 }
 
 /** Every place that the reader of a format asked for in any of its requests. */
@@ -76,4 +80,38 @@ describe.each(formats)("the reader of %s", (format) => {
       .flatMap(({ fields }) => fields.filter((field) => !field.endsWith("]")));
     expect(ignored.filter((field) => read.some((place) => isPlace(place, field)))).toEqual([]);
   });
+
+  it("refuses a wrong type where a field is carried or converted and its row says nothing else", () => {
+    const accepted: string[] = [];
+    for (const [topic, { fate, fields }] of Object.entries(formatLosses[format])) {
+      if (fate !== "carried" && fate !== "converted") continue;
+      for (const field of fields) {
+        const found = (examplesOf(format, seal)[topic] ?? []).find(
+          ({ send }) => valuesAt(send, field).length > 0,
+        );
+        const body = changeAt({ ...plain(format), ...found?.send }, field, () => [true]);
+        if (!isRecord(body) || found === undefined) throw new Error(`no example has ${field}`);
+        if (isAccepted(format, body)) accepted.push(field);
+      }
+    }
+    expect(accepted.filter((field) => !saysMore.has(field))).toEqual([]);
+  });
 });
+
+/** What was sealed elsewhere is dropped, a search tells what it found as it likes, a call's input is any JSON. */
+const saysMore: ReadonlySet<string> = new Set([
+  "input[reasoning].encrypted_content",
+  "messages[assistant].content[tool_use].input",
+  "messages[user].content[tool_result].content[search_result].title",
+  "messages[user].content[tool_result].content[search_result].source",
+]);
+
+function isAccepted(format: WireFormatName, body: JsonRecord): boolean {
+  try {
+    wireFormats[format].parseRequest(body, testReasoning);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}

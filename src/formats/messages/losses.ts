@@ -76,7 +76,7 @@ export const messagesLosses = {
   ),
   "search-result": converted(
     "messages[user].content[tool_result].content[search_result].title messages[user].content[tool_result].content[search_result].source messages[user].content[tool_result].content[search_result].content[text].text",
-    "title, source and texts, a line each",
+    "title and source where they are texts, and the texts, a line each",
   ),
   "result-media": converted(
     "messages[user].content[tool_result].content[image] messages[user].content[tool_result].content[document]",

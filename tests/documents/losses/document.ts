@@ -21,13 +21,16 @@ What of a request reaches the model, and what does not. These tables are written
 | ignored | it changes nothing of what the model gets, whatever its value |
 | refused | \`400\`, with the field in \`param\` (Messages: at the beginning of the message) |
 
-A field that no table names is ignored. \`null\` is as good as nothing. A field of a table whose value has the wrong type is refused.
+A field that no table names is ignored. \`null\` is as good as nothing. A wrong type is refused where the
+field is carried or converted and its row says nothing else.
 In the names, brackets hold the role or the type of a list's elements: \`messages[user].content[text].text\` is the text of the text
 parts of user messages; \`*\` is any other kind, and what begins with \`…\` begins as the name before it. What an application
-sends back of an answer, as it came, is accepted by its format.
+sends back of an answer, as it came, is accepted by its format. \`/v1/messages/count_tokens\` reads its body as Messages does.
 
-What is carried by all three formats means the same in each: a conversation may go on in another format, with its tools, calls,
-results and reasoning. The arguments of a call are the one thing that Messages writes anew, as its \`input\` is JSON and no text.
+What all three formats carry means the same in each: a conversation may go on in another format, with its tools, calls, results
+and, sealed as that format does it, its reasoning. Two things take the shape of a format: Messages writes the arguments of a call
+anew, as its \`input\` is JSON and no text; Chat Completions has one reasoning, one text and then the calls of an answer, whatever
+their order was.
 `;
 
 const titles: Readonly<Record<WireFormatName, string>> = {
