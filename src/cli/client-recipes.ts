@@ -8,7 +8,7 @@ export interface Access {
 /** Lines that are ready to paste. README.md and docs/clients.md are compared with them by a test. */
 export interface Recipe {
   readonly title: string;
-  readonly language: "sh" | "js";
+  readonly language: "sh" | "js" | "py";
   readonly text: string;
 }
 
@@ -85,6 +85,83 @@ for await (const event of stream) {
   if (event.type === "content_block_delta" && event.delta.type === "text_delta")
     process.stdout.write(event.delta.text);
 }`,
+    },
+  ];
+}
+
+/** The same with the two official packages for Python. */
+export function pythonRecipes({ key, url }: Access): readonly Recipe[] {
+  return [
+    {
+      title: "openai for Python",
+      language: "py",
+      text: `from openai import OpenAI
+
+client = OpenAI(base_url="${url}/v1", api_key="${key}")
+stream = client.chat.completions.create(
+    model="service-llm",
+    messages=[{"role": "user", "content": "${question}"}],
+    max_completion_tokens=64,
+    stream=True,
+)
+for chunk in stream:
+    print(chunk.choices[0].delta.content or "", end="", flush=True)`,
+    },
+    {
+      title: "anthropic for Python",
+      language: "py",
+      text: `from anthropic import Anthropic
+
+client = Anthropic(base_url="${url}", api_key="${key}")
+with client.messages.stream(
+    model="service-llm",
+    max_tokens=64,
+    messages=[{"role": "user", "content": "${question}"}],
+) as stream:
+    for text in stream.text_stream:
+        print(text, end="", flush=True)`,
+    },
+  ];
+}
+
+/** Libraries that are built on the official SDKs. */
+export function frameworkRecipes({ key, url }: Access): readonly Recipe[] {
+  return [
+    {
+      title: "LangChain's ChatOpenAI",
+      language: "js",
+      text: `import { ChatOpenAI } from "@langchain/openai";
+const model = new ChatOpenAI({
+  model: "service-llm",
+  apiKey: "${key}",
+  maxTokens: 64,
+  configuration: { baseURL: "${url}/v1" },
+});
+for await (const chunk of await model.stream("${question}"))
+  process.stdout.write(chunk.text);`,
+    },
+    {
+      title: "LangChain's ChatAnthropic",
+      language: "js",
+      text: `import { ChatAnthropic } from "@langchain/anthropic";
+const model = new ChatAnthropic({
+  model: "service-llm",
+  apiKey: "${key}",
+  maxTokens: 64,
+  anthropicApiUrl: "${url}",
+});
+for await (const chunk of await model.stream("${question}"))
+  process.stdout.write(chunk.text);`,
+    },
+    {
+      title: "OpenAI Agents SDK",
+      language: "js",
+      text: `import { Agent, OpenAIProvider, Runner } from "@openai/agents";
+const modelProvider = new OpenAIProvider({ baseURL: "${url}/v1", apiKey: "${key}" });
+const runner = new Runner({ modelProvider, tracingDisabled: true });
+const agent = new Agent({ name: "assistant", model: "service-llm" });
+const { finalOutput } = await runner.run(agent, "${question}");
+console.log(finalOutput);`,
     },
   ];
 }

@@ -86,7 +86,7 @@ interface Cell {
 /** A row for each client, a column for each capability; `versions` of packages by their names. */
 export function tabulate(
   tests: readonly SeenTest[],
-  versions: Readonly<Record<string, unknown>>,
+  versions: Readonly<Record<string, string>>,
 ): SdkResults {
   const lawful = tests.filter(({ suites }) => columnOf(suites) !== others);
   const clients = [...new Set(lawful.map(({ suites }) => suites[0] ?? ""))];
@@ -112,7 +112,7 @@ export function tabulate(
       ...[...rows].map(([client, row]) => [
         client,
         packagesOf(client)
-          .map((name) => String(versions[name] ?? ""))
+          .map((name) => versions[name] ?? "")
           .join(" / "),
         ...columns.map((column) => cellText(row.get(column))),
       ]),
@@ -153,16 +153,12 @@ function packagesOf(client: string): readonly string[] {
   return client === "anthropic" ? ["@anthropic-ai/sdk"] : [];
 }
 
-function readVersions(): Readonly<Record<string, unknown>> {
+function readVersions(): Readonly<Record<string, string>> {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const ours = isRecord(manifest) ? manifest["devDependencies"] : null;
-  const ofPython = Object.entries(pythonPackages).map(([name, version]) => [
-    `Python ${name}`,
-    version,
+  return Object.fromEntries([
+    ...Object.entries(isRecord(ours) ? ours : {}).map(([name, version]) => [name, String(version)]),
+    ...Object.entries(nodePackages),
+    ...Object.entries(pythonPackages).map(([name, version]) => [`Python ${name}`, version]),
   ]);
-  return {
-    ...nodePackages,
-    ...(isRecord(ours) ? ours : {}),
-    ...(Object.fromEntries(ofPython) as Readonly<Record<string, string>>),
-  };
 }

@@ -4,9 +4,12 @@ import {
   agentRecipes,
   agentsNeedMore,
   curlRecipes,
+  frameworkRecipes,
+  pythonRecipes,
   type Recipe,
   sdkRecipes,
 } from "../../src/cli/client-recipes.ts";
+import { nodePackages, pythonPackages } from "../clients/installed/packages.ts";
 import { readDocument } from "./tables.ts";
 
 const access = { url: "http://127.0.0.1:8080", key: "YOUR_KEY" };
@@ -22,11 +25,13 @@ describe.each([
     recipes: [
       ...curlRecipes(access),
       ...sdkRecipes(access),
+      ...pythonRecipes(access),
+      ...frameworkRecipes(access),
       ...agentRecipes(access, 2 * agentContextTokensMin),
     ],
   },
 ])("$path", ({ path, recipes }) => {
-  it.each(recipes)("has the lines that a first start prints for $title", (recipe) => {
+  it.each(recipes)("has the tried lines for $title", (recipe) => {
     const document = readDocument(path);
     const wanted = recipe.language === "sh" ? recipe.text : fenced(recipe);
     expect(document).toContain(wanted);
@@ -37,6 +42,15 @@ describe.each([
     const calls = readDocument(path).match(/^(?:curl|ANTHROPIC_|SERVICE_KEY|OPENCODE_).*$/gm) ?? [];
     expect(calls.length).toBeGreaterThanOrEqual(6);
     expect(calls.filter((line) => !known.includes(line))).toEqual([]);
+  });
+});
+
+describe("docs/clients.md", () => {
+  it.each(
+    Object.entries({ ...pythonPackages, ...nodePackages }).filter(([name]) => name !== "zod"),
+  )("names the version of %s that is tried", (name, version) => {
+    const words = readDocument("docs/clients.md").replaceAll(/\s+/gu, " ");
+    expect(words).toContain(`\`${name}\` ${version}`);
   });
 });
 
