@@ -1,25 +1,57 @@
+import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import type {
+  ContentBlock,
   Message,
   MessageCreateParams,
+  MessageDeltaUsage,
+  MessageTokensCount,
+  RawMessageDeltaEvent,
+  RawMessageStreamEvent,
   TextBlock,
+  ThinkingBlock,
   ToolUseBlock,
+  Usage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
+import type { ErrorResponse, ErrorType } from "@anthropic-ai/sdk/resources/shared";
 import type {
   ChatCompletion,
+  ChatCompletionChunk as SdkChatCompletionChunk,
   ChatCompletionCreateParams,
 } from "openai/resources/chat/completions/completions";
+import type { Model } from "openai/resources/models";
 import type {
   Response,
   ResponseCreateParams,
   ResponseOutputItem,
+  ResponseStreamEvent,
 } from "openai/resources/responses/responses";
+import type { ErrorObject } from "openai/resources/shared";
 import { describe, expect, it } from "vitest";
+import type { z } from "zod";
 import { chatCompletionsFormat } from "../../src/formats/chat-completions/format.ts";
-import type { ChatCompletionBody } from "../../src/formats/chat-completions/wire.ts";
+import type {
+  ChatCompletionBody,
+  ChatCompletionChunk,
+} from "../../src/formats/chat-completions/wire.ts";
+import type { MessagesErrorBody, OpenaiErrorBody } from "../../src/formats/error-wire.ts";
 import { messagesFormat } from "../../src/formats/messages/format.ts";
-import type { MessageBody, MessagesBlock } from "../../src/formats/messages/wire.ts";
+import type {
+  MessageBody,
+  MessagesBlock,
+  MessagesStreamEvent,
+  MessagesUsage,
+} from "../../src/formats/messages/wire.ts";
 import { responsesFormat } from "../../src/formats/responses/format.ts";
-import type { OutputItem, ResponsesBody } from "../../src/formats/responses/wire.ts";
+import type {
+  OutputItem,
+  ResponsesBody,
+  ResponsesStreamEvent,
+} from "../../src/formats/responses/wire.ts";
+import type {
+  messagesModelSchema,
+  openaiModelSchema,
+  tokenCountSchema,
+} from "../wire/service-schema.ts";
 import { testReasoning } from "./context.ts";
 
 /** The SDKs' types have no readonly members; nothing else is changed for the comparison. */
@@ -30,9 +62,33 @@ type Writable<Value> = Value extends object
 /** Compiles only when what is sent can be read through the SDK's type. */
 type Readable<Ours extends Theirs, Theirs> = Ours;
 
+type ChatChunk = Writable<ChatCompletionChunk>;
+type ResponsesEvent = Writable<ResponsesStreamEvent>;
+type ResponsesState = Extract<ResponsesEvent, { readonly response: unknown }>;
+type MessagesEvent = Writable<MessagesStreamEvent>;
+type MessagesEventOf<Type> = Extract<MessagesEvent, { readonly type: Type }>;
+type Block<Type> = Extract<MessagesBlock, { readonly type: Type }>;
+/** What the SDK's own events have at their beginning, without what is added to blocks by tools that run on a server. */
+type StartedBlock =
+  | Omit<TextBlock, "citations">
+  | ThinkingBlock
+  | Omit<ToolUseBlock, "caller">
+  | ContentBlock;
+
 /** Every type here is a comparison that the compiler makes. */
 export interface ComparedTypes {
   readonly chat: Readable<Writable<ChatCompletionBody>, ChatCompletion>;
+  /** Reasoning is an extension that engines and clients share. */
+  readonly chatChunk: Readable<
+    ChatChunk["choices"][number],
+    Omit<SdkChatCompletionChunk.Choice, "delta"> & {
+      delta: SdkChatCompletionChunk.Choice["delta"] & { reasoning_content?: string };
+    }
+  >;
+  readonly chatChunkHead: Readable<
+    Omit<ChatChunk, "choices">,
+    Omit<SdkChatCompletionChunk, "choices">
+  >;
   /** Echoes are compared at run time: they are what the client sent. `output_text` is the SDK's own, `store` is not in its type. */
   readonly response: Readable<
     Omit<
@@ -56,16 +112,59 @@ export interface ComparedTypes {
     NonNullable<Response["usage"]>
   >;
   readonly item: Readable<Writable<OutputItem>, ResponseOutputItem>;
+  readonly responsesEvent: Readable<Exclude<ResponsesEvent, ResponsesState>, ResponseStreamEvent>;
+  /** What these carry is compared above. */
+  readonly responsesState: Readable<
+    Omit<ResponsesState, "response">,
+    Omit<Extract<ResponseStreamEvent, { readonly response: Response }>, "response">
+  >;
   /** The SDK's type has members of hosted tools and tiers beside these, which are not offered. */
   readonly message: Readable<
     Omit<Writable<MessageBody>, "content" | "usage">,
     Omit<Message, "content" | "usage" | "container" | "diagnostics" | "stop_details">
   >;
-  readonly text: Readable<Extract<MessagesBlock, { type: "text" }>, Omit<TextBlock, "citations">>;
-  readonly call: Readable<
-    Extract<MessagesBlock, { type: "tool_use" }>,
-    Omit<ToolUseBlock, "caller">
+  readonly messagesUsage: Readable<MessagesUsage, Pick<Usage, keyof MessagesUsage>>;
+  readonly text: Readable<Block<"text">, Omit<TextBlock, "citations">>;
+  readonly thinking: Readable<Block<"thinking">, ThinkingBlock>;
+  readonly call: Readable<Block<"tool_use">, Omit<ToolUseBlock, "caller">>;
+  readonly opening: Readable<
+    Omit<MessagesEventOf<"message_start">["message"], "usage">,
+    Omit<Message, "usage" | "container" | "diagnostics" | "stop_details">
   >;
+  readonly blockStart: Readable<
+    MessagesEventOf<"content_block_start">,
+    { type: "content_block_start"; index: number; content_block: StartedBlock }
+  >;
+  readonly messageDelta: Readable<
+    MessagesEventOf<"message_delta">,
+    {
+      type: "message_delta";
+      delta: Omit<RawMessageDeltaEvent.Delta, "container" | "stop_details">;
+      usage: Pick<MessageDeltaUsage, keyof MessagesUsage>;
+    }
+  >;
+  /** A ping is not in the SDK's type, which passes over it. */
+  readonly messagesEvent: Readable<
+    Exclude<
+      MessagesEvent,
+      MessagesEventOf<"message_start" | "content_block_start" | "message_delta" | "ping">
+    >,
+    RawMessageStreamEvent
+  >;
+  readonly openaiError: Readable<OpenaiErrorBody["error"], ErrorObject>;
+  /** The word for a body that is too large is in the vendor's documents, not in its type. */
+  readonly messagesErrorType: Readable<
+    Exclude<MessagesErrorBody["error"]["type"], "request_too_large">,
+    ErrorType
+  >;
+  readonly messagesError: Readable<Omit<MessagesErrorBody, "error">, Omit<ErrorResponse, "error">>;
+  readonly model: Readable<z.infer<typeof openaiModelSchema>, Model>;
+  /** Of lifecycles and sizes the service knows nothing. */
+  readonly messagesModel: Readable<
+    z.infer<typeof messagesModelSchema>,
+    Pick<ModelInfo, "type" | "id" | "display_name" | "created_at">
+  >;
+  readonly tokenCount: Readable<z.infer<typeof tokenCountSchema>, MessageTokensCount>;
 }
 
 const schema = { type: "object" as const, properties: { city: { type: "string" } } };
