@@ -36,11 +36,11 @@ const list: Command = {
   operands: [],
   options: {},
   run: (_line, shell) =>
-    withLedger(shell, async (ledger) => {
+    withLedger(shell, async (ledger, place) => {
       const accounts = await ledger.listAccounts();
       const text =
         accounts.length === 0
-          ? `There is no account. Make one: ${shell.programName} account create NAME --credit 10\n`
+          ? `There is no account in the ledger (${place}). Make one: ${shell.programName} account create NAME --credit 10\n`
           : formatTable([heads, ...accounts.map(cells)]);
       return { json: accounts.map(toJson), text };
     }),

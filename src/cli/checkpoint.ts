@@ -23,7 +23,10 @@ export const checkpointCommand: Command = {
   options: { before: { type: "string" }, account: { type: "string" } },
   run: (line, shell) => {
     const { account, before } = line.texts;
-    if (before === undefined) throw misuse("checkpoint needs --before T.");
+    if (before === undefined)
+      throw misuse(
+        `checkpoint needs --before T, such as --before 90d. See: ${shell.programName} checkpoint --help`,
+      );
     const beforeMs = readTime(before, "--before", Date.now());
     return withLedger(shell, async (ledger) => {
       const { ok, problemsTotal } = await ledger.verify([]);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, parseConfig } from "../config/config.ts";
-import { formatProblem } from "../config/setting-reader.ts";
+import { formatValue } from "../config/setting-reader.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
@@ -18,8 +18,9 @@ import {
   tryBody,
   tryStream,
 } from "./format-trial.ts";
-import { openLedger } from "./open-ledger.ts";
+import { openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
+import { spellCommands } from "./spell-commands.ts";
 
 const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats; of the
 embedded engine it tells what it runs on, and its tokens per second.
@@ -42,6 +43,8 @@ interface Check {
   readonly fix: string | null;
 }
 
+const warningFix = "correct or remove it: as it is, it changes nothing";
+
 /** `doctor` */
 export const doctorCommand: Command = {
   help,
@@ -53,9 +56,10 @@ export const doctorCommand: Command = {
     const parsed = parseConfig(shell.environment, shell.folder);
     if (!parsed.ok) {
       const problems = parsed.problems.map((problem) =>
-        failed("settings", formatProblem(problem), problem.remedy),
+        failed("settings", formatValue(problem), problem.remedy),
       );
-      return report(problems);
+      const warnings = parsed.warnings.map((warning) => failed("settings", warning, warningFix));
+      return report([...problems, ...warnings], shell);
     }
     const { config, warnings } = parsed;
     const timeoutMs =
@@ -65,7 +69,7 @@ export const doctorCommand: Command = {
       running === null
         ? await checkOwnService(config, { shell, timeoutMs })
         : await checkFormats(running, { advice: adviseOnService, timeoutMs });
-    return report([...checks, ...trials]);
+    return report([...checks, ...trials], shell);
   },
 };
 
@@ -94,7 +98,7 @@ function settingsCheck(warnings: readonly string[]): Check {
 
 async function checkLedger(config: Config, shell: Shell): Promise<Check> {
   const { database } = config;
-  const path = database.kind === "sqlite" ? database.path : "PostgreSQL";
+  const path = placeOf(config);
   try {
     await using ledger = await openLedger(config);
     await ledger.check();
@@ -161,7 +165,12 @@ async function checkOwnService(
     return [ready, ...formats, ...engine];
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return [failed("deployment", message, adviseOnDeployment(config))];
+    const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
+    const fix =
+      error instanceof ModelSettingError
+        ? "correct TRIBUTARY_MODEL, or remove it to get the catalog's default"
+        : adviseOnDeployment(config);
+    return [failed("deployment", message, fix)];
   } finally {
     progress.pause();
     await rm(folder, { recursive: true, force: true });
@@ -229,8 +238,11 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
     message = readyMessage(text) ?? message;
     await sleep(250);
   }
-  const detail = lastCause(waiting.lines);
-  return failed("deployment", `not ready: ${message}${detail}`, adviseOnDeployment(waiting.config));
+  const cause = lastCause(waiting.lines);
+  // The log's words often begin with those that callers are told.
+  const words =
+    cause === null ? message : cause.startsWith(message) ? cause : `${message} (${cause})`;
+  return failed("deployment", `not ready: ${words}`, adviseOnDeployment(waiting.config));
 }
 
 function readyMessage(text: string): string | null {
@@ -252,16 +264,16 @@ function describeDeployment(gateway: Gateway): string {
 }
 
 /** What the log knows of the last thing that went wrong. */
-function lastCause(lines: readonly string[]): string {
+function lastCause(lines: readonly string[]): string | null {
   const reason = findEngineReason(lines);
-  if (reason !== null) return ` (${reason})`;
+  if (reason !== null) return reason;
   const causes = lines.map((line) => recordOf(recordOf(JSON.parse(line))["cause"]));
   const last = causes.findLast((cause) => typeof cause["name"] === "string");
-  if (last === undefined) return "";
+  if (last === undefined) return null;
   const deepest =
     typeof recordOf(last["cause"])["name"] === "string" ? recordOf(last["cause"]) : last;
   const words = [deepest["code"], deepest["message"]].filter((word) => typeof word === "string");
-  return words.length === 0 ? "" : ` (${words.join(": ")})`;
+  return words.length === 0 ? null : words.join(": ");
 }
 
 interface Trying {
@@ -327,7 +339,11 @@ function failed(name: string, message: string, fix: string): Check {
   return { name, ok: false, message, fix };
 }
 
-function report(checks: readonly Check[]): Outcome {
+function report(found: readonly Check[], { programName }: Shell): Outcome {
+  const checks = found.map((check) => ({
+    ...check,
+    fix: check.fix === null ? null : spellCommands(check.fix, programName),
+  }));
   const ok = checks.every((check) => check.ok);
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map((check) => {

@@ -25,8 +25,8 @@ Both start from the ledger that the settings name. A backup is put in its place 
 ledger.sqlite-shm are removed with the file that it replaces. PostgreSQL is backed up by its own tools, such as pg_dump.
 
 Before a ledger is moved the service has to be stopped, so that no request runs. It is verified, copied in one transaction
-with its hashes, verified there, and both have to end in the same heads. The file stays as it was: set TRIBUTARY_DATABASE_URL
-before the service is started again, so that no request is written to it any more.
+with its hashes, verified there, and both have to end in the same heads. The file stays as a backup and is marked, so that no
+service and no command opens it any more: set TRIBUTARY_DATABASE_URL to the new ledger before the service is started again.
 `;
 
 const backup: Command = {
@@ -55,7 +55,9 @@ const move: Command = {
   run: async (line, shell) => {
     const to = line.texts["to"];
     if (to === undefined || !/^postgres(?:ql)?:\/\//.test(to))
-      throw misuse("ledger move needs --to postgres://user:password@host:5432/database.");
+      throw misuse(
+        `ledger move needs --to postgres://user:password@host:5432/database. See: ${shell.programName} ledger --help`,
+      );
     const path = ensureFile(shell, "It is in PostgreSQL already.");
     // What dead processes held returns once their leases have ended, so that only what runs is in the way.
     await withLedger(shell, (ledger) => ledger.expire());

@@ -3,13 +3,19 @@ import type { StoreLedger } from "../ledger/store-ledger.ts";
 import type { Shell } from "./command.ts";
 import { ensureConfig } from "./settings.ts";
 
-/** Opens the ledger of the settings, lets `use` work on it, closes it. Works while the service runs. */
+/** Opens the ledger of the settings, lets `use` work on it, which is told where it is too, closes it. Works while the service runs. */
 export async function withLedger<Result>(
   shell: Shell,
-  use: (ledger: StoreLedger) => Promise<Result>,
+  use: (ledger: StoreLedger, place: string) => Promise<Result>,
 ): Promise<Result> {
-  await using ledger = await openLedger(ensureConfig(shell));
-  return await use(ledger);
+  const config = ensureConfig(shell);
+  await using ledger = await openLedger(config);
+  return await use(ledger, placeOf(config));
+}
+
+/** Where the ledger is, without password. */
+export function placeOf({ database }: Config): string {
+  return database.kind === "sqlite" ? database.path : "PostgreSQL";
 }
 
 /** Opens the ledger that the settings name; the code of the other kind of store is not loaded. */

@@ -7,6 +7,8 @@ import {
   misuse,
   type Shell,
 } from "./command.ts";
+import { nearestName } from "../config/nearest-name.ts";
+import { explainName, spellCommands } from "./spell-commands.ts";
 
 // Loaded when called, so that `--help` does not wait for an engine.
 const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> = {
@@ -55,7 +57,8 @@ export async function runCommandLine(argv: readonly string[], shell: Shell): Pro
   try {
     return await dispatch(argv, shell);
   } catch (error) {
-    const { code, exitCode, message } = await explain(error);
+    const { code, exitCode, message: words } = await explain(error);
+    const message = spellCommands(words, shell.programName);
     shell.stderr.write(
       json ? `${JSON.stringify({ error: { code, message } })}\n` : `${message.trimEnd()}\n`,
     );
@@ -65,23 +68,24 @@ export async function runCommandLine(argv: readonly string[], shell: Shell): Pro
 
 async function dispatch(argv: readonly string[], shell: Shell): Promise<number> {
   const [name, ...words] = argv;
-  if (name === undefined) throw misuse(overview);
-  if (name === "--help" || name === "-h" || name === "help") return print(shell, overview);
+  if (name === undefined) throw misuse(overview + explainName(shell.programName));
+  if (name === "help" && words.length > 0) return dispatch([...words, "--help"], shell);
+  if (name === "--help" || name === "-h" || name === "help") return printHelp(shell, overview);
   if (name === "--version") return print(shell, `${(await import("./version.ts")).version}\n`);
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (load === undefined)
-    throw misuse(`There is no command ${JSON.stringify(name)}. See: ${shell.programName} --help`);
+    throw misuse(
+      `There is no command ${JSON.stringify(name)}${guess(name, Object.keys(commands))}. See: ${shell.programName} --help`,
+    );
   const found = await load();
   if (!("actions" in found)) return run(found, { name, words }, shell);
   const [action, ...rest] = words;
-  if (action === "--help" || action === "-h") return print(shell, found.help);
+  if (action === "--help" || action === "-h") return printHelp(shell, found.help);
   const command = Object.hasOwn(found.actions, action ?? "")
     ? found.actions[action ?? ""]
     : undefined;
   if (command === undefined)
-    throw misuse(
-      `${name} takes one of: ${Object.keys(found.actions).join(", ")}. See: ${shell.programName} ${name} --help`,
-    );
+    throw misuse(`${noAction(name, action, found)}. See: ${shell.programName} ${name} --help`);
   return run(command, { name: `${name} ${action ?? ""}`, words: rest }, shell);
 }
 
@@ -92,7 +96,7 @@ async function run(
 ): Promise<number> {
   const advice = `See: ${shell.programName} ${call.name} --help`;
   const { help, line } = parseWords(call.words, command.options, advice);
-  if (help) return print(shell, command.help);
+  if (help) return printHelp(shell, command.help);
   const needed = command.operands.filter((name) => !name.startsWith("["));
   if (line.positionals.length < needed.length)
     throw misuse(`${call.name} needs ${needed.join(" and ")}. ${advice}`);
@@ -134,9 +138,34 @@ function parseWords(
       },
     };
   } catch (error) {
-    const [sentence = ""] = error instanceof Error ? error.message.split(". ") : [];
-    throw misuse(`${showMinus(sentence).replace(/\.$/, "")}. ${advice}`);
+    throw misuse(`${describeOptionError(error, Object.keys(options))}. ${advice}`);
   }
+}
+
+function describeOptionError(error: unknown, options: readonly string[]): string {
+  const [sentence = ""] = error instanceof Error ? error.message.split(". ") : [];
+  const words = showMinus(sentence).replace(/\.$/, "");
+  const missing =
+    /^Option '(?:-\w, )?(--[\w-]+)(?: <value>)?' argument (?:missing|is ambiguous)/.exec(
+      words,
+    )?.[1];
+  if (missing !== undefined) return `${missing} needs a value after it`;
+  const unknown = /^Unknown option '--([\w-]+)'/.exec(words)?.[1];
+  if (unknown === undefined) return words;
+  const near = nearestName(unknown, [...options, "json", "help"]);
+  return near === null ? words : `${words}, perhaps --${near}`;
+}
+
+function noAction(name: string, action: string | undefined, { actions }: CommandGroup): string {
+  const all = Object.keys(actions);
+  const taken = `${name} takes one of: ${all.join(", ")}`;
+  if (action === undefined) return taken;
+  return `There is no command "${name} ${action}"${guess(action, all)}; ${taken}`;
+}
+
+function guess(word: string, known: readonly string[]): string {
+  const near = nearestName(word, known);
+  return near === null ? "" : `, perhaps ${near}`;
 }
 
 // parseArgs takes every word that begins with a minus for an option, also the amount -5.
@@ -148,6 +177,10 @@ function hideMinus(word: string): string {
 
 function showMinus(word: string): string {
   return word.replaceAll(hidden, "");
+}
+
+function printHelp(shell: Shell, help: string): number {
+  return print(shell, help + explainName(shell.programName));
 }
 
 function print(shell: Shell, text: string): number {

@@ -16,8 +16,12 @@ export interface SettingProblem {
 
 /** A problem as one line: variable, value, what is allowed, what to do. */
 export function formatProblem(problem: SettingProblem): string {
-  const { variable, value, allowed, remedy } = problem;
-  return `${variable}=${value}: allowed is ${allowed.replaceAll("`", "")}; ${remedy}`;
+  return `${formatValue(problem)}; ${problem.remedy}`;
+}
+
+/** The same without what to do. */
+export function formatValue({ allowed, value, variable }: SettingProblem): string {
+  return `${variable}=${value}: allowed is ${allowed.replaceAll("`", "")}`;
 }
 
 /** Reads settings by their kind and collects every problem, so that one start tells all of them. */

@@ -125,15 +125,19 @@ describe("a command", () => {
   it.each([
     [["frobnicate"], "no command"],
     [["toString"], "no command"],
+    [["acount", "list"], "perhaps account"],
     [["account"], "one of: create, list"],
     [["account", "constructor"], "one of: create, list"],
+    [["account", "crate", "x"], 'no command "account crate", perhaps create'],
     [["account", "create"], "needs NAME"],
     [["account", "credit", "acct_x"], "needs ID and AMOUNT"],
     [["account", "credit", "acct_x", "ten"], "no amount of credits"],
     [["account", "credit", "acct_x", "0.0000000001"], "no amount of credits"],
     [["account", "credit", "acct_x", "0"], "must not be 0"],
     [["account", "create", "x", "--credit", "-1"], "must not be negative"],
-    [["account", "create", "x", "--credit"], "--credit"],
+    [["account", "create", "x", "--credit"], "--credit needs a value"],
+    [["account", "create", "x", "--credti", "5"], "perhaps --credit"],
+    [["checkpoint"], "--before 90d"],
     [["account", "list", "surplus"], '"surplus"'],
     [["account", "list", "--credit", "1"], "--credit"],
     [["account", "create", ""], "The name of an account"],
@@ -151,6 +155,21 @@ describe("a command", () => {
     const { error } = JSON.parse(asJson.stderr) as { error: { code: string; message: string } };
     expect(error.message).toContain(reason);
     expect(["misused", "invalid_value"]).toContain(error.code);
+  });
+
+  it("has the same help behind the word help", async () => {
+    for (const words of [["account"], ["key", "create"], ["doctor"]])
+      expect(await run("help", ...words)).toEqual(await run(...words, "--help"));
+    expect(await run("help", "frobnicate")).toMatchObject({ exitCode: 2 });
+  });
+
+  it("names other commands as they are called here", async () => {
+    const other = join(folder, "other");
+    const clone = openRecordingShell(other, {}, "npm run -s tributary --");
+    const { stderr } = await clone("account", "show", "acct_none");
+    expect(stderr).toContain("`npm run -s tributary -- account list` shows");
+    expect((await clone("account", "--help")).stdout).toContain("npm run -s tributary -- COMMAND");
+    expect((await clone("account", "list")).stdout).toContain(join(other, "data/ledger.sqlite"));
   });
 
   it.each([

@@ -59,7 +59,10 @@ describe("doctor", () => {
     expect(report.checks.at(-1)).toMatchObject({
       name: "deployment",
       ok: false,
-      message: expect.stringContaining("cannot be reached") as string,
+      // The log's words repeat those that callers are told.
+      message: expect.stringMatching(
+        /^not ready: The deployment cannot be reached\. connect E\w+ \S+$/,
+      ) as string,
       fix: expect.stringContaining("TRIBUTARY_DEPLOYMENT_URL") as string,
     });
   });
@@ -77,12 +80,19 @@ describe("doctor", () => {
   });
 
   it("reports bad settings instead of stopping at them", async () => {
-    const report = await examine({ TRIBUTARY_PORT: "x", TRIBUTARY_LOG_LEVEL: "y" });
+    const report = await examine({
+      TRIBUTARY_PORT: "x",
+      TRIBUTARY_LOG_LEVEL: "y",
+      TRIBUTARY_PROT: "1",
+    });
     expect(report).toMatchObject({ ok: false, exitCode: 1 });
     expect(report.checks.map(({ message }) => message.split("=")[0])).toEqual([
       "TRIBUTARY_PORT",
       "TRIBUTARY_LOG_LEVEL",
+      expect.stringMatching(/^TRIBUTARY_PROT is no setting .*TRIBUTARY_PORT/),
     ]);
+    // What to do is told once.
+    for (const { fix, message } of report.checks) expect(message).not.toContain(fix);
   });
 
   it("reports a ledger that cannot be used", async () => {

@@ -13,6 +13,7 @@ export interface CommandResult {
 export function openRecordingShell(
   folder: string,
   environment: Environment = {},
+  programName = "tributary",
 ): (...argv: readonly string[]) => Promise<CommandResult> {
   return async (...argv) => {
     const stdout: string[] = [];
@@ -22,7 +23,7 @@ export function openRecordingShell(
       environment,
       stdout: { write: (text) => void stdout.push(text), terminal: false },
       stderr: { write: (text) => void stderr.push(text), terminal: false },
-      programName: "tributary",
+      programName,
       onSignal: () => () => {},
       exit: () => {
         throw new Error("the command ended the process");
