@@ -22,7 +22,13 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
 });
 if (positionals.length > 0) {
-  if (positionals.join(" ") !== "ledger") throw new Error("npm run bench [-- ledger] [--smoke]");
+  if (positionals.join(" ") === "engine") {
+    const { benchEngine } = await import("./engine.ts");
+    await benchEngine({ smoke: values.smoke, cacheDir: null });
+    process.exit();
+  }
+  if (positionals.join(" ") !== "ledger")
+    throw new Error("npm run bench [-- ledger | engine] [--smoke]");
   const { benchLedger } = await import("./ledger.ts");
   await benchLedger(values.smoke ? 100 : 1_500);
   process.exit();
