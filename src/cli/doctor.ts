@@ -7,6 +7,7 @@ import { formatValue } from "../config/setting-reader.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
+import { counted } from "./counted.ts";
 import { type Command, type CommandLine, misuse, type Outcome, type Shell } from "./command.ts";
 import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
 import {
@@ -114,7 +115,8 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
         "keep a copy of the file and restore the last backup; this must not happen",
       );
     const none = "no account yet: the first start makes one with a key";
-    const some = `${String(accounts.length)} accounts, ${String(disabled)} of them disabled`;
+    const all = counted(accounts.length, "account", "accounts");
+    const some = disabled === 0 ? all : `${all}, ${String(disabled)} of them disabled`;
     return passed("ledger", `${path}: ${accounts.length === 0 ? none : some}`);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

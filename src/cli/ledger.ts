@@ -10,6 +10,7 @@ import {
   operand,
   type Shell,
 } from "./command.ts";
+import { counted } from "./counted.ts";
 import { openLedger, withLedger } from "./open-ledger.ts";
 import { ensureConfig } from "./settings.ts";
 
@@ -74,7 +75,7 @@ const move: Command = {
 export const ledgerCommands: CommandGroup = { help, actions: { backup, move } };
 
 function sizeOf(entries: number, accounts: number): string {
-  return `${entries.toLocaleString("en")} entries of ${accounts.toLocaleString("en")} accounts`;
+  return `${counted(entries, "entry", "entries")} of ${counted(accounts, "account", "accounts")}`;
 }
 
 /** The file of the ledger that the settings name. */
@@ -118,14 +119,14 @@ async function moveLedger(
     throw new CommandError(
       "not_possible",
       1,
-      `${String(source.open)} requests run on this ledger, so nothing was moved. Stop the service, which lets them end; what a killed one held returns within a lease (TRIBUTARY_LEASE_SECONDS).`,
+      `${counted(source.open, "request runs", "requests run")} on this ledger, so nothing was moved. Stop the service, which lets them end; what a killed one held returns within a lease (TRIBUTARY_LEASE_SECONDS).`,
     );
   const before = source.verify();
   if (!before.ok)
     throw new CommandError(
       "not_possible",
       1,
-      `The ledger has ${String(before.problemsTotal)} problems, so nothing was moved. See: ${shell.programName} verify`,
+      `The ledger has ${counted(before.problemsTotal, "problem", "problems")}, so nothing was moved. See: ${shell.programName} verify`,
     );
   await using target = await openLedger({
     ...config,

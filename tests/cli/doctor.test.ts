@@ -115,7 +115,9 @@ describe("doctor", () => {
     });
     const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
     const [key] = await service.waitFor(/trib_\w+(?=\W)/);
-    const well = await examine({}, "--url", `${url}/v1/`, "--key", key);
+    const same = { TRIBUTARY_DATA_DIR: "running" };
+    const well = await examine(same, "--url", `${url}/v1/`, "--key", key);
+    expect(well.checks[1]?.message).toMatch(/ledger\.sqlite: 1 account$/);
     expect(well.checks.map(({ name, ok }) => [name, ok])).toEqual([
       ["settings", true],
       ["ledger", true],

@@ -177,7 +177,7 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
     using running = await prepare(admitAt(Date.now()));
     const refused = await running.command("ledger", "move", "--to", running.url);
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(refused.stderr).toContain("1 requests run");
+    expect(refused.stderr).toContain("1 request runs");
     expect(refused.stderr).toContain("Stop the service");
     using dead = await prepare(admitAt(Date.now() - 60_001));
     expect(await dead.command("ledger", "move", "--to", dead.url)).toMatchObject({ exitCode: 0 });
@@ -213,7 +213,7 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
       database.exec("update account set balance_nanos = balance_nanos + 1 where id = 'acct_ann'");
     }
     const { exitCode, stderr } = await move.command("ledger", "move", "--to", move.url);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("1 problems")]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("1 problem,")]);
   });
 
   test("says what it needs", async () => {
