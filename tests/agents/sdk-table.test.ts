@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type SeenTest, tabulate } from "./sdk-table.ts";
+import { lackTitle } from "../clients/capabilities.ts";
+import { type SeenTest, seeTest, tabulate } from "./sdk-table.ts";
 
 const test = (
   suites: readonly string[],
@@ -12,12 +13,12 @@ describe("the table of clients", () => {
     test(["openai chat", "text"], "passed"),
     test(["openai chat", "text"], "passed"),
     test(["openai chat", "errors", "whole"], "failed", "is 402"),
-    test(["openai chat", "token count"], "skipped", "token count: none of it"),
+    test(["openai chat", "token count"], "lacking", "token count: none of it"),
     test(["openai chat, alone"], "passed"),
     test(["Codex"], "passed"),
     test(["Python openai chat", "text"], "passed"),
-    test(["Python openai chat", "text"], "skipped", "nothing: it asks again"),
-    test(["Python openai chat", "token count"], "skipped", "token count: none of it"),
+    test(["Python openai chat", "text"], "lacking", "nothing: it asks again"),
+    test(["Python openai chat", "token count"], "lacking", "token count: none of it"),
   ];
   const versions = { openai: "7.0.0", "Python openai": "3.0.0" };
   const { failed, failures, notes, passed, table } = tabulate(tests, versions);
@@ -51,5 +52,25 @@ describe("the table of clients", () => {
   it("counts neither way what is lacking", () => {
     expect([passed, failed]).toEqual([5, 1]);
     expect(failures).toEqual(["openai chat > errors > whole > is 402 > why"]);
+  });
+});
+
+describe("a test of the report", () => {
+  const suites = ["openai chat", "models"];
+  const title = lackTitle("models", "no call for it");
+
+  it("tells what a client lacks when it was skipped for that", () => {
+    const seen = seeTest({ suites, title, status: "skipped", words: "" });
+    expect(seen).toMatchObject({ outcome: "lacking", title: "models: no call for it" });
+  });
+
+  it("has failed when it did not run for another reason", () => {
+    const seen = seeTest({ suites, title: "lists two", status: "skipped", words: "" });
+    expect(seen).toMatchObject({ outcome: "failed", words: "it did not run" });
+  });
+
+  it("has failed when it failed, whatever its title", () => {
+    const seen = seeTest({ suites, title, status: "failed", words: "why" });
+    expect(seen).toMatchObject({ outcome: "failed", words: "why" });
   });
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRecord } from "../cases/files.ts";
-import { capabilities } from "../clients/client.ts";
+import { capabilities, lackOf } from "../clients/capabilities.ts";
 import { nodePackages, pythonPackages } from "../clients/installed/packages.ts";
 import { pathWithThisNode } from "./install.ts";
 
@@ -23,7 +23,8 @@ export interface SdkResults {
 export interface SeenTest {
   readonly suites: readonly string[];
   readonly title: string;
-  readonly outcome: "passed" | "failed" | "skipped";
+  /** Lacking: it was skipped, as its title says what the client does not have. */
+  readonly outcome: "passed" | "failed" | "lacking";
   readonly words: string;
 }
 
@@ -60,18 +61,30 @@ function readTests(report: unknown): readonly SeenTest[] {
   const files = isRecord(report) ? report["testResults"] : null;
   if (!Array.isArray(files)) throw new Error("vitest wrote no report");
   return files.filter(isRecord).flatMap(({ assertionResults }) =>
-    (Array.isArray(assertionResults) ? assertionResults : []).filter(isRecord).map((test) => ({
-      suites: Array.isArray(test["ancestorTitles"]) ? test["ancestorTitles"].map(String) : [],
-      title: String(test["title"]),
-      outcome: outcomeOf(test["status"]),
-      words: Array.isArray(test["failureMessages"]) ? test["failureMessages"].join("\n") : "",
-    })),
+    (Array.isArray(assertionResults) ? assertionResults : []).filter(isRecord).map((test) => {
+      const words = Array.isArray(test["failureMessages"]) ? test["failureMessages"] : [];
+      return seeTest({
+        suites: Array.isArray(test["ancestorTitles"]) ? test["ancestorTitles"].map(String) : [],
+        title: String(test["title"]),
+        status: String(test["status"]),
+        words: words.join("\n"),
+      });
+    }),
   );
 }
 
-function outcomeOf(status: unknown): SeenTest["outcome"] {
-  if (status === "passed") return "passed";
-  return status === "skipped" || status === "pending" || status === "todo" ? "skipped" : "failed";
+/** One test of the report. Without a lack to tell, a test that did not run is one that failed. */
+export function seeTest(test: {
+  readonly suites: readonly string[];
+  readonly title: string;
+  readonly status: string;
+  readonly words: string;
+}): SeenTest {
+  const { status, suites, title, words } = test;
+  if (status === "passed") return { suites, title, outcome: "passed", words };
+  const lack = status === "failed" ? null : lackOf(title);
+  if (lack !== null) return { suites, title: lack, outcome: "lacking", words };
+  return { suites, title, outcome: "failed", words: words === "" ? "it did not run" : words };
 }
 
 // What a client has besides the laws for all is in the last column.
@@ -99,7 +112,7 @@ export function tabulate(
     const client = longestFirst.find((name) => suite.startsWith(name)) ?? suite;
     const row = rows.get(client) ?? new Map<string, Cell>();
     const cell = row.get(columnOf(suites)) ?? { passed: 0, failed: 0, marks: new Set() };
-    if (outcome !== "skipped") cell[outcome] += 1;
+    if (outcome !== "lacking") cell[outcome] += 1;
     else cell.marks.add(noteNumber(notes, title));
     row.set(columnOf(suites), cell);
     rows.set(client, row);

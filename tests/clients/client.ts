@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { it } from "vitest";
 import type { formats, TestService } from "../service/start-service.ts";
 import type { Step } from "../doubles/scripted-deployment.ts";
+import type { Capability, Particular } from "./capabilities.ts";
 
 /** Where a vendor's client connects, and as whom. */
 export interface Connection {
@@ -66,29 +66,6 @@ export interface ConnectedClient {
   countTokens?(prompt: string): Promise<number>;
 }
 
-/** What clients are tried at, each a suite of laws and a column of the table. */
-export const capabilities = [
-  "text",
-  "reasoning",
-  "tool calls",
-  "tool loop",
-  "parallel tools",
-  "multi-turn",
-  "abort",
-  "errors",
-  "retries",
-  "keepalive",
-  "1,000 chunks",
-  "models",
-  "token count",
-] as const;
-
-/** One of them. */
-export type Capability = (typeof capabilities)[number];
-
-/** Smaller things that some clients do not see. */
-export type Particular = "a text that was cut" | "nothing" | "input tokens of a stream";
-
 /** The statuses of which a client's class of error is known. */
 export type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 413 | 429 | 502 | 503;
 
@@ -129,14 +106,6 @@ export function connectTo(
     maxRetries: 0,
     ...different,
   });
-}
-
-/** Shows in the tests' report, and so in the table, what a client does not have; whether it does not. */
-export function noteLack(kind: ClientKind, name: Capability | Particular): boolean {
-  const reason = kind.lacks[name];
-  if (reason === undefined) return false;
-  it.skip(`${name}: ${reason}`, () => undefined);
-  return true;
 }
 
 /** Both ways to ask. */

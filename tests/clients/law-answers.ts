@@ -2,14 +2,9 @@ import { describe, expect, it } from "vitest";
 import { costNanos } from "../../src/admission/price.ts";
 import { finish, textAnswer, type TextAnswerParts } from "../doubles/scripted-deployment.ts";
 import type { TestService } from "../service/start-service.ts";
-import {
-  type ClientKind,
-  connectTo,
-  modes,
-  noteLack,
-  type Particular,
-  type SeenAnswer,
-} from "./client.ts";
+import type { Particular } from "./capabilities.ts";
+import { type ClientKind, connectTo, modes, type SeenAnswer } from "./client.ts";
+import { noteLack } from "./note-lack.ts";
 import { osloCall, romeCall, thought, usage } from "./scripted-words.ts";
 
 type Answers = Readonly<Record<string, readonly [text: string, parts: TextAnswerParts]>>;

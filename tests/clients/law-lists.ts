@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TestService } from "../service/start-service.ts";
-import { type ClientKind, connectTo, noteLack } from "./client.ts";
+import { type ClientKind, connectTo } from "./client.ts";
+import { noteLack } from "./note-lack.ts";
 
 /** What a client can ask besides answers; where it has no call for it, its reason is the test that is skipped. */
 export function describeLists(kind: ClientKind, service: () => TestService): void {
