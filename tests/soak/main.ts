@@ -11,6 +11,7 @@ import { openRandom } from "../doubles/random.ts";
 import { makeReplica, type Replica } from "./replica.ts";
 import { type Outcome, runRequest, type SoakAccount } from "./soak-client.ts";
 import { startSoakDeployment } from "./soak-deployment.ts";
+import { takeWireProblems } from "../wire/watch-answers.ts";
 
 // Three replicas of the whole service on one PostgreSQL, under a mixed load, with faults: one is killed, one frozen past
 // its leases, the database crashes. At the end the ledger verifies, and every account has what an independent count of
@@ -55,7 +56,11 @@ process.stdout.write(`soak of ${String(seconds)} s, seed ${String(seed)}\n`);
 const endAtMs = performance.now() + seconds * 1_000;
 const [outcomes] = await Promise.all([load(), disturb()]);
 await settleDown();
-const problems = [...(await findProblems(outcomes)), ...(await stopReplicas())];
+const problems = [
+  ...(await findProblems(outcomes)),
+  ...(await stopReplicas()),
+  ...takeWireProblems(),
+];
 report(outcomes, problems);
 process.exitCode = problems.length === 0 ? 0 : 1;
 

@@ -4,7 +4,12 @@ import type { AddressInfo } from "node:net";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { formats, post, startService } from "../service/start-service.ts";
-import { countInspectedAnswers, takeWireProblems } from "./watch-answers.ts";
+import {
+  countInspectedAnswers,
+  ensureNoWireProblems,
+  reportWireProblem,
+  takeWireProblems,
+} from "./watch-answers.ts";
 
 const planted = {
   chat: '{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[]}',
@@ -102,6 +107,19 @@ describe("what a service of a test writes", () => {
     expect(await askPretender(answering("text/html", "<p>"), "/v1/responses")).toEqual([
       "POST /v1/responses 200: a content-type that is not known: text/html",
     ]);
+  });
+
+  it("fails the test in which it is found out, once", async () => {
+    const fail = async (): Promise<never> => {
+      const problems = await askPretender(answering("application/json", "{}"), "/v1/files");
+      for (let count = 0; count < 12; count += 1) problems.forEach(reportWireProblem);
+      ensureNoWireProblems();
+      throw new Error("nothing was found");
+    };
+    await expect(fail()).rejects.toThrow(
+      /^what the service wrote is not what it may write:\n(?:POST \/v1\/files 200: .*\n){10}and 2 more$/u,
+    );
+    expect(takeWireProblems()).toEqual([]);
   });
 
   it("may break off, and is looked at until then", async () => {

@@ -33,11 +33,17 @@ let answers = 0;
 const seenHere = new Set<string>();
 
 const problemsPerAnswerMax = 3;
+const problemsShownMax = 10;
 const chatCompletionsPath = "/v1/chat/completions";
 
 /** Says who looks at the answers of services. */
 export function inspectWith(chosen: Inspector): void {
   inspector = chosen;
+}
+
+/** Adds to what was wrong. */
+export function reportWireProblem(problem: string): void {
+  problems.push(problem);
 }
 
 /** What was wrong with answers since the last call. */
@@ -50,8 +56,10 @@ export function takeWireProblems(): readonly string[] {
 /** Throws when an answer was wrong since the last look. */
 export function ensureNoWireProblems(): void {
   const taken = takeWireProblems();
-  if (taken.length > 0)
-    throw new Error(`what the service wrote is not what it may write:\n${taken.join("\n")}`);
+  if (taken.length === 0) return;
+  const shown = taken.slice(0, problemsShownMax);
+  if (shown.length < taken.length) shown.push(`and ${String(taken.length - shown.length)} more`);
+  throw new Error(`what the service wrote is not what it may write:\n${shown.join("\n")}`);
 }
 
 /** How many answers were looked at. */
@@ -82,7 +90,7 @@ function openInspection(head: AnswerHead, chunked = false): Watched {
   function report(problem: string): void {
     reported += 1;
     if (reported <= problemsPerAnswerMax)
-      problems.push(`${head.method} ${head.path} ${String(head.status)}: ${problem}`);
+      reportWireProblem(`${head.method} ${head.path} ${String(head.status)}: ${problem}`);
   }
 
   function attempt(act: () => void): void {
@@ -168,7 +176,7 @@ function watchResponse(request: IncomingMessage, response: ServerResponse): void
   const end = response.end.bind(response) as (...given: readonly unknown[]) => unknown;
   response.once("finish", () => {
     if (watched === undefined && isOfService(response.getHeader("x-request-id")))
-      problems.push(`${request.method ?? ""} ${path}: it was written where nobody looks`);
+      reportWireProblem(`${request.method ?? ""} ${path}: it was written where nobody looks`);
   });
   response.write = (...given: readonly unknown[]) => {
     const more = write(...given);
