@@ -20,8 +20,8 @@ interface Slot {
 /** Longer frames are no usual ones. */
 const patternCharactersMax = 4_096;
 
-/** An answer of a few words is over before it has paid for the learning. */
-const framesBeforeLearning = 16;
+/** To learn a frame takes as long as to parse fifty: an answer of a few words is over before that has paid. */
+const framesBetweenLearning = 16;
 
 /**
  * `JSON.parse` for the frames of one stream. Nearly all of them differ from the one before in two values only: the piece
@@ -29,28 +29,39 @@ const framesBeforeLearning = 16;
  * is the same value in its place, so the result is that of parsing everything, for a third of the work.
  */
 export class FrameParser {
+  readonly #between: number;
   #pattern: Pattern | null = null;
-  #missesLeft = framesBeforeLearning;
-  #patience = 1;
+  /** Frames until one may be learned again. */
+  #framesLeft: number;
+  #patience: number;
+  /** Of the pattern that was learned last. */
+  #matches = 0;
+
+  constructor(between = framesBetweenLearning) {
+    this.#between = between;
+    this.#framesLeft = between;
+    this.#patience = between / 2;
+  }
 
   /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `JSON.parse` does. */
   parse(frame: string): unknown {
+    this.#framesLeft -= 1;
     if (this.#pattern !== null && fill(this.#pattern, frame)) {
-      this.#patience = 1;
+      this.#matches += 1;
       return this.#pattern.chunk;
     }
     const chunk: unknown = JSON.parse(frame);
-    this.#missesLeft -= 1;
-    if (this.#missesLeft <= 0) this.#learn(frame, chunk);
+    if (this.#framesLeft <= 0) this.#learn(frame, chunk);
     return chunk;
   }
 
-  /** Tried less and less often where no frame is like the one before. */
+  /** Done ever more rarely as long as few frames are like one before. */
   #learn(frame: string, chunk: unknown): void {
     if (frame.length > patternCharactersMax || findSlot(chunk) === null) return;
     this.#pattern = (frame.includes(usageName) ? cut(frame, true) : null) ?? cut(frame, false);
-    this.#missesLeft = this.#patience;
-    this.#patience *= 2;
+    this.#patience = this.#matches >= this.#between / 2 ? this.#between : this.#patience * 2;
+    this.#framesLeft = this.#patience;
+    this.#matches = 0;
   }
 }
 
