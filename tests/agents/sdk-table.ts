@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isRecord } from "../cases/files.ts";
 import { capabilities, lackOf } from "../clients/capabilities.ts";
 import { nodePackages, pythonPackages } from "../clients/installed/packages.ts";
@@ -60,17 +60,26 @@ export async function runSdkTests(all: boolean): Promise<SdkResults> {
 function readTests(report: unknown): readonly SeenTest[] {
   const files = isRecord(report) ? report["testResults"] : null;
   if (!Array.isArray(files)) throw new Error("vitest wrote no report");
-  return files.filter(isRecord).flatMap(({ assertionResults }) =>
+  return files.filter(isRecord).flatMap(({ assertionResults, name }) =>
     (Array.isArray(assertionResults) ? assertionResults : []).filter(isRecord).map((test) => {
       const words = Array.isArray(test["failureMessages"]) ? test["failureMessages"] : [];
       return seeTest({
-        suites: Array.isArray(test["ancestorTitles"]) ? test["ancestorTitles"].map(String) : [],
+        suites: [
+          ...foldedBy(basename(String(name))),
+          ...(Array.isArray(test["ancestorTitles"]) ? test["ancestorTitles"].map(String) : []),
+        ],
         title: String(test["title"]),
         status: String(test["status"]),
         words: words.join("\n"),
       });
     }),
   );
+}
+
+/** The row of tests that fold recorded streams, which are no client's of their own. */
+function foldedBy(file: string): readonly string[] {
+  const sdk = /^accumulators-(.+)\.test\.ts$/u.exec(file)?.[1];
+  return sdk === undefined ? [] : [`recorded streams: ${sdk}`];
 }
 
 /** One test of the report. Without a lack to tell, a test that did not run is one that failed. */

@@ -60,7 +60,6 @@ export function aiClient(kind: AiKind): ClientKind {
       ...(lacksReasoning === undefined ? {} : { reasoning: lacksReasoning }),
     },
     parsesCalls: true,
-    conversationReturnsReasoning: returnsReasoning,
     impossibleField,
     errorNames: {
       400: everyClass,

@@ -114,7 +114,6 @@ const kind: ClientKind = {
   finishes: { stop: "end_turn", length: "max_tokens", calls: "tool_use" },
   lacks: {},
   parsesCalls: true,
-  conversationReturnsReasoning: true,
   describeError(error) {
     if (!(error instanceof APIError)) throw error;
     const headers: unknown = error.headers;

@@ -19,7 +19,11 @@ export const capabilities = [
 export type Capability = (typeof capabilities)[number];
 
 /** Smaller things that some clients do not see. */
-export type Particular = "a text that was cut" | "nothing" | "input tokens of a stream";
+export type Particular =
+  | "a text that was cut"
+  | "nothing"
+  | "input tokens of a stream"
+  | "reasoning back";
 
 const lackPrefix = "lacks ";
 

@@ -78,8 +78,6 @@ export interface ClientKind {
   readonly impossibleField: string;
   /** Whether a thought comes back to the deployment in the next request of each loop. */
   readonly loopsReturnReasoning: Readonly<Record<string, boolean>>;
-  /** The same of `converse`. */
-  readonly conversationReturnsReasoning: boolean;
   /** How the client says that an answer stopped at its end, at the limit, for calls; null where it does not say. */
   readonly finishes: {
     readonly stop: string;

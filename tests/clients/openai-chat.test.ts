@@ -120,7 +120,6 @@ const kind: ClientKind = {
   finishes: { stop: "stop", length: "length", calls: "tool_calls" },
   lacks: openaiLacks,
   parsesCalls: false,
-  conversationReturnsReasoning: true,
   describeError: describeOpenAIError,
   connect(connection: Connection) {
     const client = connectOpenAI(connection);

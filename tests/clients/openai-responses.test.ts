@@ -109,7 +109,6 @@ const kind: ClientKind = {
   finishes: { stop: "completed", length: "max_output_tokens", calls: "completed" },
   lacks: openaiLacks,
   parsesCalls: false,
-  conversationReturnsReasoning: true,
   describeError: describeOpenAIError,
   connect(connection: Connection) {
     const client = connectOpenAI(connection);

@@ -16,12 +16,10 @@ const chat: DrivenKind = {
   format: "chat-completions",
   errorNames: openaiErrorNames,
   impossibleField: "messages[0].content[0]",
-  // It shows reasoning and does not send it back.
   loopsReturnReasoning: { "by hand": false, "by hand, streamed": false },
-  conversationReturnsReasoning: false,
   finishes: { stop: "stop", length: "length", calls: "tool_calls" },
   parsesCalls: true,
-  lacks,
+  lacks: { ...lacks, "reasoning back": "it shows a thought and does not send it back" },
   changing: [],
 };
 
@@ -32,9 +30,9 @@ const responses: DrivenKind = {
   format: "responses",
   impossibleField: "input[0].content[0]",
   loopsReturnReasoning: { "by hand": true, "by hand, streamed": true },
-  conversationReturnsReasoning: true,
   parsesCalls: false,
   finishes: { stop: "completed", length: "max_output_tokens", calls: "completed" },
+  lacks,
 };
 
 const messages: DrivenKind = {
@@ -54,7 +52,6 @@ const messages: DrivenKind = {
     503: "InternalServerError",
   },
   loopsReturnReasoning: responses.loopsReturnReasoning,
-  conversationReturnsReasoning: true,
   finishes: { stop: "end_turn", length: "max_tokens", calls: "tool_use" },
   lacks: {
     ...lacks,

@@ -14,7 +14,6 @@ const responses: DrivenKind = {
   errorNames: openaiErrorNames,
   impossibleField: "input[0].content[0]",
   loopsReturnReasoning: { run: true, "run, streamed": true },
-  conversationReturnsReasoning: true,
   finishes: null,
   parsesCalls: false,
   lacks: {
@@ -33,7 +32,6 @@ const chat: DrivenKind = {
   format: "chat-completions",
   impossibleField: "messages[0].content[0]",
   loopsReturnReasoning: { run: false, "run, streamed": false },
-  conversationReturnsReasoning: false,
   lacks: {
     models: noCall,
     "token count": noCall,

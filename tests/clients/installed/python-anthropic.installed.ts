@@ -27,7 +27,6 @@ const kind: DrivenKind = {
     tool_runner: true,
     "tool_runner, streamed": true,
   },
-  conversationReturnsReasoning: true,
   finishes: { stop: "end_turn", length: "max_tokens", calls: "tool_use" },
   parsesCalls: true,
   lacks: {},

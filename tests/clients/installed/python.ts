@@ -21,6 +21,17 @@ export function describePythonAlone({ client, driver, name }: DrivenKind): void 
       expect(await driver.ask({ ...order(), do: "raw" })).toEqual({ text: "Grüße, 😀." });
     });
 
+    it("does the same without asyncio", async () => {
+      const said = "Hello from the deployment.";
+      expect(await driver.ask({ ...order(), do: "block" })).toEqual([
+        said,
+        said,
+        said,
+        "service-llm-legacy",
+        "service-llm-compat",
+      ]);
+    });
+
     it("stops the deployment when a program without asyncio breaks off its loop", async () => {
       const { deployment } = service();
       const count = deployment.requests.length;

@@ -133,9 +133,24 @@ def leave_early(order: dict) -> str:
             return next(iter(stream.text_stream), "")
 
 
+def block(order: dict) -> list:
+    """The same client: a whole answer, streams in both ways, models."""
+    with Anthropic(**settings(order)) as client:
+        asked = {"model": MODEL, "max_tokens": 1000, "messages": [user(order["prompt"])]}
+        whole = text_of(client.messages.create(**asked))
+        with client.messages.stream(**asked) as stream:
+            streamed = stream.get_final_text()
+        with client.messages.stream(**asked) as stream:
+            pieces = "".join(stream.text_stream)
+        return [whole, streamed, pieces, *[entry.id for entry in client.models.list()]]
+
+
+BLOCKING = {"block": block, "leave early": leave_early}
+
+
 async def perform(order: dict, on_text):
-    if order["do"] == "leave early":
-        return await asyncio.to_thread(leave_early, order)
+    if order["do"] in BLOCKING:
+        return await asyncio.to_thread(BLOCKING[order["do"]], order)
     async with AsyncAnthropic(**settings(order)) as client:
         if order["do"] == "models":
             return [entry.id async for entry in client.models.list()]

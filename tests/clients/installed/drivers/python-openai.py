@@ -223,9 +223,23 @@ def leave_early(order: dict) -> str:
     return ""
 
 
+def block(order: dict) -> list:
+    """The same client: a whole answer, a stream, models."""
+    with OpenAI(**settings(order)) as client:
+        asked = {"model": MODEL, "messages": [user(order["prompt"])]}
+        whole = client.chat.completions.create(**asked).choices[0].message.content
+        with client.chat.completions.stream(**asked) as stream:
+            streamed = stream.get_final_completion().choices[0].message.content
+        response = client.responses.create(model=MODEL, input=order["prompt"], **SEALED)
+        return [whole, streamed, response.output_text, *[entry.id for entry in client.models.list()]]
+
+
+BLOCKING = {"block": block, "leave early": leave_early}
+
+
 async def perform(order: dict, on_text):
-    if order["do"] == "leave early":
-        return await asyncio.to_thread(leave_early, order)
+    if order["do"] in BLOCKING:
+        return await asyncio.to_thread(BLOCKING[order["do"]], order)
     async with AsyncOpenAI(**settings(order)) as client:
         if order["do"] == "models":
             return [entry.id async for entry in client.models.list()]
