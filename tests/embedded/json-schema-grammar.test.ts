@@ -5,9 +5,10 @@ import type { JsonObject } from "../../src/conversation/conversation.ts";
 import {
   buildJsonOrMarkerGrammar,
   buildNamesGrammar,
+  escapeUnwritable,
 } from "../../src/deployment/embedded/grammar-rules.ts";
 import { buildArgumentsGrammar } from "../../src/deployment/embedded/json-schema-grammar.ts";
-import { parametersCases } from "./schema-arbitrary.ts";
+import { makeParametersCases } from "./schema-arbitrary.ts";
 
 let llama: Llama;
 
@@ -201,7 +202,7 @@ describe("the grammar of a schema", () => {
   it("never refuses what satisfies the schema, written short or with blanks", async () => {
     await fc.assert(
       fc.asyncProperty(
-        parametersCases.chain(({ instance, schema }) =>
+        makeParametersCases(3).chain(({ instance, schema }) =>
           fc.tuple(fc.constant(schema), fc.array(instance, { minLength: 3, maxLength: 3 })),
         ),
         async ([schema, instances]) => {
@@ -284,5 +285,23 @@ describe("the grammars of names and of text", () => {
     const matches = await openMatcher(buildJsonOrMarkerGrammar("<tool_call>"));
     for (const text of ["<tool_call>", '{"a":1}', " {}"]) expect(matches(text)).toBe(true);
     for (const text of ["<tool", "hello", "<tool_call>{}"]) expect(matches(text)).toBe(false);
+  });
+});
+
+describe("a character that the vocabulary cannot write", () => {
+  it("is written as JSON's escapes, in names and values, and only so", async () => {
+    const schema: JsonObject = {
+      type: "object",
+      properties: { "é\u{40000}": { enum: ["\u{40000}x", "\u{40000}y", "日"] } },
+      required: ["é\u{40000}"],
+      additionalProperties: false,
+    };
+    const { grammar } = buildArgumentsGrammar(schema);
+    const matches = await openMatcher(escapeUnwritable(grammar, (one) => one !== "\u{40000}"));
+    expect(matches(String.raw`{"é\ud8c0\udc00":"\ud8c0\udc00y"}`)).toBe(true);
+    expect(matches(String.raw`{"é\ud8c0\udc00":"日"}`)).toBe(true);
+    expect(matches('{"é\u{40000}":"日"}')).toBe(false);
+    const all = await openMatcher(escapeUnwritable(grammar, () => true));
+    expect(all('{"é\u{40000}":"\u{40000}x"}')).toBe(true);
   });
 });

@@ -152,10 +152,10 @@ function schemas(depth: number): fc.Arbitrary<SchemaCase> {
   );
 }
 
-/** Parameters of tools: an object, with something to refer to. */
-export const parametersCases: fc.Arbitrary<ParametersCase> = objects(3).map(
-  ({ instance, schema }) => ({
+/** Parameters of tools: an object, with something to refer to. `depth`: how far objects and lists are nested in it. */
+export function makeParametersCases(depth: number): fc.Arbitrary<ParametersCase> {
+  return objects(depth).map(({ instance, schema }) => ({
     schema: { ...schema, $defs: { shared: { type: "integer" } } },
     instance,
-  }),
-);
+  }));
+}

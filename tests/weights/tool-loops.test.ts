@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -44,7 +44,20 @@ function openCalls() {
   };
 }
 
-describe("a tool loop with the default model", () => {
+/** The child of this process that runs the model. */
+async function findModelProcess(): Promise<number> {
+  const tasks = `/proc/${String(process.pid)}/task`;
+  for (const task of await readdir(tasks)) {
+    const children = await readFile(`${tasks}/${task}/children`, "utf8");
+    for (const child of children.trim().split(" ").filter(Boolean)) {
+      const command = await readFile(`/proc/${child}/cmdline`, "utf8");
+      if (command.includes("engine-process")) return Number(child);
+    }
+  }
+  throw new Error("no process runs the model");
+}
+
+describe("the service with the default model", () => {
   let folder = "";
   let service: TestService;
 
@@ -64,6 +77,55 @@ describe("a tool loop with the default model", () => {
     while (!service.gateway.describe().ready) await wait(50, undefined, { signal });
     expect(service.gateway.describe().takesTools).toBe(true);
   });
+
+  // The only test that needs a system that tells which processes are whose.
+  it.skipIf(process.platform !== "linux")(
+    "loses nothing when its process is killed under four streams, and serves again within five seconds",
+    async () => {
+      const before = await service.credit();
+      const streams = await Promise.all(
+        [1, 2, 3, 4].map(() => openStream("Count to a thousand.", 500)),
+      );
+      process.kill(await findModelProcess(), "SIGKILL");
+      const killedAtMs = performance.now();
+      for (const { rest } of streams) {
+        const text = await rest();
+        expect(text).toContain("deployment_failed");
+        expect(text).not.toContain('"finish_reason":"');
+      }
+      expect(await service.settledCredit()).toEqual({ ...before, held: 0n });
+      const signal = AbortSignal.timeout(20_000);
+      while (!service.gateway.describe().ready) await wait(20, undefined, { signal });
+      const { rest } = await openStream("Say hello.", 5);
+      expect(await rest()).toContain("[DONE]");
+      expect(performance.now() - killedAtMs).toBeLessThan(5_000);
+    },
+  );
+
+  /** A stream of which the first text is there. */
+  async function openStream(content: string, most: number) {
+    const response = await service.post("/v1/chat/completions", {
+      messages: [{ role: "user", content }],
+      max_completion_tokens: most,
+      stream: true,
+    });
+    expect(response.status).toBe(200);
+    const reader = (response.body ?? new ReadableStream<Uint8Array>()).getReader();
+    const decoder = new TextDecoder();
+    let text = "";
+    const read = async (): Promise<boolean> => {
+      const { done, value } = await reader.read();
+      text += decoder.decode(value, { stream: true });
+      return !done;
+    };
+    while (!/"content":"[^"]/u.test(text)) expect(await read()).toBe(true);
+    return {
+      rest: async (): Promise<string> => {
+        while (await read()) continue;
+        return text;
+      },
+    };
+  }
 
   afterAll(async () => {
     await service[Symbol.asyncDispose]();

@@ -66,7 +66,7 @@ export async function openEngine(order: LoadOrder, listener: EngineListener): Pr
     contextTokens: context.contextSize,
     sampling: order.sampling,
     jsonGrammar,
-    toolGrammars: openToolGrammars(llama, listener.warn),
+    toolGrammars: openToolGrammars({ llama, model }, listener.warn),
     news: listener.news,
     counts,
   };

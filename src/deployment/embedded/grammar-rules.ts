@@ -165,6 +165,23 @@ function escapeClass(character: string): string {
   return `\\U${code.padStart(8, "0")}`;
 }
 
+/**
+ * A grammar whose literals have JSON's escapes in place of characters that cannot be written: where nothing that the
+ * vocabulary has may follow, llama.cpp fails, and every answer under way with it.
+ */
+export function escapeUnwritable(
+  grammar: string,
+  canWrite: (character: string) => boolean,
+): string {
+  return grammar.replaceAll(/[^\0-\x7f]/gu, (character) => {
+    if (canWrite(character)) return character;
+    const units = Array.from({ length: character.length }, (_, index) =>
+      character.charCodeAt(index).toString(16).padStart(4, "0"),
+    );
+    return units.map((unit) => `\\\\u${unit}`).join("");
+  });
+}
+
 /** One of the names, ended by the text that follows a name. */
 export function buildNamesGrammar(names: readonly string[], end: string): string {
   const rules = openGrammarRules(Infinity);

@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
-import type { Llama, LlamaGrammar } from "node-llama-cpp";
+import type { Llama, LlamaGrammar, LlamaModel } from "node-llama-cpp";
 import type { Tool } from "../../conversation/conversation.ts";
-import { anyObjectGrammar, buildJsonOrMarkerGrammar, buildNamesGrammar } from "./grammar-rules.ts";
+import {
+  anyObjectGrammar,
+  buildJsonOrMarkerGrammar,
+  buildNamesGrammar,
+  escapeUnwritable,
+} from "./grammar-rules.ts";
 import { buildArgumentsGrammar } from "./json-schema-grammar.ts";
 
 /** Grammars as llama.cpp takes them; the newest are kept, as agents send the same tools with every turn. */
@@ -13,9 +18,14 @@ export interface ToolGrammars {
 }
 
 const keptMax = 128;
+const charactersKeptMax = 10_000;
 
 /** `warn` hears of every schema that is not followed, once. */
-export function openToolGrammars(llama: Llama, warn: (message: string) => void): ToolGrammars {
+export function openToolGrammars(
+  { llama, model }: { readonly llama: Llama; readonly model: LlamaModel },
+  warn: (message: string) => void,
+): ToolGrammars {
+  const canWrite = openVocabularyCheck(model);
   const kept = new Map<string, Promise<LlamaGrammar>>();
 
   function keep(key: string, make: () => Promise<LlamaGrammar>): Promise<LlamaGrammar> {
@@ -33,7 +43,7 @@ export function openToolGrammars(llama: Llama, warn: (message: string) => void):
       warn(`tool ${name}: ${reason}; its arguments are any JSON object`);
     if (built.relaxed !== null) tell(built.relaxed);
     try {
-      return await llama.createGrammar({ grammar: built.grammar });
+      return await llama.createGrammar({ grammar: escapeUnwritable(built.grammar, canWrite) });
     } catch {
       tell("llama.cpp does not take the grammar of its schema");
       return llama.createGrammar({ grammar: anyObjectGrammar });
@@ -54,5 +64,19 @@ export function openToolGrammars(llama: Llama, warn: (message: string) => void):
       return keep(key, () => makeArguments(tool));
     },
     jsonOrMarker: (marker) => llama.createGrammar({ grammar: buildJsonOrMarkerGrammar(marker) }),
+  };
+}
+
+/** Whether the vocabulary has a character, or all of its bytes: some lack those that they never saw in training. */
+function openVocabularyCheck(model: LlamaModel): (character: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (character) => {
+    let writable = known.get(character);
+    if (writable === undefined) {
+      const tokens = model.tokenize(character, false, "trimLeadingSpace");
+      writable = model.detokenize(tokens).trim() === character;
+      if (known.size < charactersKeptMax) known.set(character, writable);
+    }
+    return writable;
   };
 }
