@@ -1,7 +1,7 @@
 import { fork, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { request as openRequest } from "node:http";
+import { get, type IncomingMessage, request as openRequest } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { cpuSeconds } from "./arms.ts";
@@ -69,7 +69,7 @@ export async function openService(folder: string, cacheDir: string): Promise<Ser
     build: String(known["build"]),
     threads: Number(known["threads"]),
     ask: (question) => ask(`${url}/v1/chat/completions`, agentKey, question),
-    readLatenessMs: async () => readLateness(await (await fetch(`${url}/metrics`)).text()),
+    readLatenessMs: async () => readLateness(await read(`${url}/metrics`)),
     modelCpuSeconds: () => modelCpuSeconds(child.pid),
     [Symbol.asyncDispose]: () => service.stop(),
   };
@@ -138,6 +138,13 @@ async function readLog(child: ChildProcess): Promise<Readonly<Record<string, unk
     }
   }
   throw new Error("the service did not load the model", { cause: known });
+}
+
+async function read(url: string): Promise<string> {
+  const [response] = (await once(get(url), "response")) as [IncomingMessage];
+  let text = "";
+  for await (const piece of response.setEncoding("utf8")) text += String(piece);
+  return text;
 }
 
 function readLateness(metrics: string): number {

@@ -49,7 +49,7 @@ interface Sizes {
   readonly conversationTokens: number;
 }
 
-const fullSizes: Sizes = { rounds: 7, outputTokens: 128, conversationTokens: 1_000 };
+const fullSizes: Sizes = { rounds: 5, outputTokens: 128, conversationTokens: 1_000 };
 const smokeSizes: Sizes = { rounds: 1, outputTokens: 24, conversationTokens: 400 };
 
 /** Measures, checks that the figures can be true, prints a table. */

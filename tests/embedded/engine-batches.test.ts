@@ -12,10 +12,10 @@ function item(tokens: number, evaluationPriority: BatchItem["evaluationPriority"
 }
 
 function openCase(sharing: number) {
-  const batches: boolean[] = [];
+  const batches: { alone: boolean; tokens: number }[] = [];
   const pick = openBatches({
     countSharing: () => sharing,
-    onBatch: ({ alone }) => batches.push(alone),
+    onBatch: (batch) => void batches.push(batch),
   });
   return { pick: (items: readonly BatchItem[], size = 128) => pick({ items, size }), batches };
 }
@@ -28,7 +28,7 @@ describe("a batch", () => {
     expect(pick([next()])).toEqual([]);
     expect(batches).toEqual([]);
     expect(pick([next(), next()])).toHaveLength(2);
-    expect(batches).toEqual([false]);
+    expect(batches).toEqual([{ alone: false, tokens: 2 }]);
   });
 
   it("goes without who does not come, and waits anew the next time", () => {
@@ -45,7 +45,7 @@ describe("a batch", () => {
     const { batches, pick } = openCase(3);
     const alone = item(64, alonePriority);
     expect(pick([alone, next()])).toEqual([{ item: alone, processAmount: 64 }]);
-    expect(batches).toEqual([true]);
+    expect(batches).toEqual([{ alone: true, tokens: 64 }]);
   });
 
   it("has none of those among the others", () => {

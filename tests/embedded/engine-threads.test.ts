@@ -70,9 +70,9 @@ describe("the number of threads", () => {
 
   it("stays as it was set, and is one less than the cores beside a GPU", () => {
     const set = planThreads(3, false);
-    expect([set.most, set.alone, set.shared()]).toEqual([3, 3, 3]);
+    expect([set.most, set.alone, set.shared(4)]).toEqual([3, 3, 3]);
     const beside = planThreads(null, true);
-    expect(beside.shared()).toBe(beside.alone);
+    expect(beside.shared(4)).toBe(beside.alone);
     expect(beside.most).toBe(beside.alone);
   });
 
@@ -80,5 +80,10 @@ describe("the number of threads", () => {
     const plan = planThreads(null, false);
     expect(plan.alone).toBeGreaterThanOrEqual(1);
     expect(plan.alone).toBeLessThanOrEqual(plan.most);
+  });
+
+  it("leaves a core when there is one token to evaluate", () => {
+    const plan = planThreads(null, false);
+    expect(plan.shared(1)).toBeLessThanOrEqual(plan.alone);
   });
 });

@@ -76,10 +76,19 @@ interface Templates {
   readonly withTools: { readonly wrapper: ChatWrapper; readonly syntax: ToolSyntax } | null;
 }
 
-function openTemplates(model: LlamaModel, warn: (message: string) => void): Templates {
+/** The chat template in the model's file; null: none, as in models that were not trained on conversations. */
+export function readTemplate(model: LlamaModel): string | null {
   const template = model.fileInfo.metadata.tokenizer.chat_template;
-  if (template === undefined || template.trim() === "") {
-    warn("the model's file has no chat template; using one of its family");
+  return template === undefined || template.trim() === "" ? null : template;
+}
+
+function openTemplates(model: LlamaModel, warn: (message: string) => void): Templates {
+  const template = readTemplate(model);
+  if (template === null) {
+    warn(
+      "the model's file has no chat template, so that it was hardly trained on conversations: it is told them through " +
+        "a template of its family, and no tools",
+    );
     return { plain: resolveChatWrapper(model, { noJinja: true }), withTools: null };
   }
   const open = (functionCallMessageTemplate: "auto" | "noJinja") =>

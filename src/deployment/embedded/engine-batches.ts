@@ -21,7 +21,7 @@ export interface BatchParts {
   /** How many generations share batches and are about to ask for their next evaluation, or asked. */
   readonly countSharing: () => number;
   /** Called before each batch. */
-  readonly onBatch: (batch: { readonly alone: boolean }) => void;
+  readonly onBatch: (batch: { readonly alone: boolean; readonly tokens: number }) => void;
 }
 
 /** Picks what is evaluated together. */
@@ -41,8 +41,9 @@ export function openBatches({ countSharing, onBatch }: BatchParts): PickBatch {
     const [first] = items;
     if (first === undefined) return [];
     if (first.evaluationPriority === alonePriority) {
-      onBatch({ alone: true });
-      return [{ item: first, processAmount: Math.min(size, first.tokens.length) }];
+      const processAmount = Math.min(size, first.tokens.length);
+      onBatch({ alone: true, tokens: processAmount });
+      return [{ item: first, processAmount }];
     }
     const sharing = items.filter((item) => item.evaluationPriority !== alonePriority);
     if (sharing.length < countSharing() && waits < waitsMax) {
@@ -50,8 +51,12 @@ export function openBatches({ countSharing, onBatch }: BatchParts): PickBatch {
       return [];
     }
     waits = 0;
-    onBatch({ alone: false });
-    return fill(sharing, size);
+    const picked = fill(sharing, size);
+    onBatch({
+      alone: false,
+      tokens: picked.reduce((sum, { processAmount }) => sum + processAmount, 0),
+    });
+    return picked;
   };
 }
 

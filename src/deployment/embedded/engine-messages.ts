@@ -55,7 +55,7 @@ export interface EngineCounts {
 export interface EngineFacts {
   readonly model: string;
   readonly contextTokens: number;
-  /** Whether the context has room for tools. */
+  /** Whether the context has room for tools, and the model was trained on conversations. */
   readonly takesTools: boolean;
   readonly slots: number;
   /** At most. */

@@ -48,8 +48,8 @@ export interface ThreadPlan {
   readonly most: number;
   /** For what must be repeatable: another number of threads may round differently. */
   readonly alone: number;
-  /** For the rest, as the machine is just now. */
-  readonly shared: () => number;
+  /** For a batch of the rest, as the machine is just now. */
+  readonly shared: (batchTokens: number) => number;
 }
 
 /** `fixed`: a number for everything. With a GPU the processor has too little to do for more. */
@@ -60,7 +60,13 @@ export function planThreads(fixed: number | null, hasGpu: boolean): ThreadPlan {
   const canTell = fixed === null && !hasGpu && cpus().length === cores;
   if (!canTell) return { most: alone, alone, shared: () => alone };
   const parts = { cores, now: () => performance.now(), measure: measureProcessors };
-  return { most: cores, alone, shared: openThreadChoice(parts) };
+  const choose = openThreadChoice(parts);
+  return {
+    most: cores,
+    alone,
+    // A single token is over before the last of many threads has helped.
+    shared: (batchTokens) => (batchTokens === 1 ? Math.min(alone, choose()) : choose()),
+  };
 }
 
 function leaveOne(cores: number): number {

@@ -1,6 +1,7 @@
 import { freemem } from "node:os";
 import { getLlama, LlamaLogLevel, type LlamaContext, type LlamaModel } from "node-llama-cpp";
 import type { EngineFacts, LoadOrder } from "./engine-messages.ts";
+import { readTemplate } from "./chat-prompt.ts";
 import { openBatches, type PickBatch } from "./engine-batches.ts";
 import type { EngineSlot, EngineTools } from "./engine-generation.ts";
 import { planThreads } from "./engine-threads.ts";
@@ -38,9 +39,9 @@ export async function openEngine(order: LoadOrder, listener: EngineListener): Pr
   const counts = { slices: 0, steps: 0, batches: 0 };
   const pickBatch = openBatches({
     countSharing: () => slots.filter(({ running }) => running !== null && running.sharing).length,
-    onBatch({ alone }) {
+    onBatch({ alone, tokens }) {
       counts.batches += 1;
-      llama.maxThreads = alone ? threads.alone : threads.shared();
+      llama.maxThreads = alone ? threads.alone : threads.shared(tokens);
     },
   });
   const context = await openContext(
@@ -53,7 +54,7 @@ export async function openEngine(order: LoadOrder, listener: EngineListener): Pr
   const facts: EngineFacts = {
     model: model.fileInfo.metadata.general.name ?? model.filename ?? "unknown",
     contextTokens: context.contextSize,
-    takesTools: context.contextSize >= toolContextTokensMin,
+    takesTools: context.contextSize >= toolContextTokensMin && readTemplate(model) !== null,
     slots: context.totalSequences,
     threads: threads.most,
     gpu: llama.gpu === false ? null : llama.gpu,
