@@ -319,25 +319,6 @@ describe("a context without room for tools", () => {
   );
 });
 
-describe("a model without a chat template", () => {
-  it(
-    "takes no tools, and the log says so",
-    async () => {
-      await using engine = await openTinyEngine({}, { chatTemplate: null });
-      expect(engine.deployment.describe().takesTools).toBe(false);
-      const { said } = await hear(engine, {
-        tools: [tool("act")],
-        toolChoice: { type: "required" },
-        outputTokensMax: 4,
-      });
-      expect(said).not.toContain("[act]");
-      const warning = engine.lines.find(({ event }) => event === "model warning");
-      expect(JSON.stringify(warning)).toContain("no chat template");
-    },
-    patienceMs,
-  );
-});
-
 describe("a model that thinks", () => {
   const chatTemplate =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}{% if message['role'] == 'assistant' and " +

@@ -333,7 +333,7 @@ function buildEntry(wheel: Buffer): CatalogEntry {
     terms: null,
     contextTokens: 64,
     goodFor: "tests",
-    sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },
+    sampling: { temperature: 1, topP: 1, topK: 0, minP: 0, repeatPenalty: 1 },
   };
 }
 

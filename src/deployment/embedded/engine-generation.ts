@@ -14,6 +14,8 @@ export const sliceTokens = 64;
 
 /** The last tokens that presence and frequency penalties look at. */
 const penaltyTokensMax = 512;
+/** The last tokens that a model's own penalty looks at. */
+const repeatTokensMax = 64;
 
 /** One generation under way in the child. */
 export interface EngineGeneration {
@@ -203,24 +205,37 @@ function buildSampling(
   { sampling }: EngineTools,
   answer: Answer,
 ): SequenceEvaluateOptions {
-  const presencePenalty = options?.presencePenalty ?? 0;
-  const frequencyPenalty = options?.frequencyPenalty ?? 0;
-  const penalized = presencePenalty !== 0 || frequencyPenalty !== 0;
   return {
     temperature: options?.temperature ?? sampling.temperature,
     topP: options?.topP ?? sampling.topP,
     topK: options?.topK ?? sampling.topK,
     minP: sampling.minP,
     seed: options === null || options.seed === null ? randomInt(seedCount) : foldSeed(options.seed),
-    ...(penalized && {
-      repeatPenalty: {
-        penalty: 1,
-        presencePenalty,
-        frequencyPenalty,
-        maxPunishTokens: penaltyTokensMax,
-        punishTokens: () => answer.penalized(penaltyTokensMax),
-      },
-    }),
+    ...buildPenalties(options, sampling, answer),
     grammarEvaluationState: () => answer.grammar,
+  };
+}
+
+/** The caller's penalties take the place of the model's own, which does not touch JSON: its marks have to repeat. */
+function buildPenalties(
+  options: GenerationOptions | null,
+  { repeatPenalty }: SamplingDefaults,
+  answer: Answer,
+): SequenceEvaluateOptions {
+  const { frequencyPenalty: frequency = null, presencePenalty: presence = null } = options ?? {};
+  const presencePenalty = presence ?? 0;
+  const frequencyPenalty = frequency ?? 0;
+  const isAsked = presence !== null || frequency !== null;
+  const isOwn = !isAsked && repeatPenalty !== 1 && options?.responseFormat !== "json-object";
+  if (!isOwn && presencePenalty === 0 && frequencyPenalty === 0) return {};
+  const tokens = isOwn ? repeatTokensMax : penaltyTokensMax;
+  return {
+    repeatPenalty: {
+      penalty: isOwn ? repeatPenalty : 1,
+      presencePenalty,
+      frequencyPenalty,
+      maxPunishTokens: tokens,
+      punishTokens: () => answer.penalized(tokens),
+    },
   };
 }

@@ -7,6 +7,8 @@ export interface SamplingDefaults {
   readonly topP: number;
   readonly topK: number;
   readonly minP: number;
+  /** By how much what was said in the last tokens becomes less likely; 1: not at all. */
+  readonly repeatPenalty: number;
 }
 
 /** What the child loads, once, before anything else. */
