@@ -179,7 +179,8 @@ function ask(url: string, key: string, question: Question): Promise<Measured> {
     max_completion_tokens: outputTokensMax,
     stream: true,
     stream_options: { include_usage: true },
-    ...(temperature !== null && { temperature }),
+    // As the library alone: the model's own repeat penalty is off where the request names one.
+    ...(temperature !== null && { temperature, presence_penalty: 0 }),
   });
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   return new Promise((resolve, reject) => {
