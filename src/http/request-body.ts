@@ -12,14 +12,12 @@ export async function readRequestBody(
   if (request.destroyed || response.destroyed) throw brokenOff();
   checkHeaders(request);
   if (/^100-continue$/i.test(request.headers.expect ?? "")) response.writeContinue();
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new BodyBytes();
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => settle(tooSlow(receiveMs)), receiveMs);
     const onData = (chunk: Buffer): void => {
-      bytes += chunk.byteLength;
-      if (bytes > limits.bodyBytesMax) return settle(tooLarge());
-      chunks.push(chunk);
+      if (body.byteLength + chunk.byteLength > limits.bodyBytesMax) return settle(tooLarge());
+      body.append(chunk);
     };
     const onEnd = (): void => settle(null);
     const onClose = (): void => settle(brokenOff());
@@ -37,7 +35,7 @@ export async function readRequestBody(
     // An answer that is over, such as that to a broken chunk, leaves nobody to read for.
     response.on("close", onClose);
   });
-  return joinChunks(chunks, bytes);
+  return body.take();
 }
 
 function checkHeaders(request: IncomingMessage): void {
@@ -55,15 +53,32 @@ function checkHeaders(request: IncomingMessage): void {
     );
 }
 
-/** Owned memory: pooled buffers could not be transferred to a worker. */
-function joinChunks(chunks: readonly Buffer[], bytes: number): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    joined.set(chunk, at);
-    at += chunk.byteLength;
+/**
+ * Bytes that come in pieces, in memory of their own: pooled buffers could not be transferred to a worker. Each piece is
+ * freed as soon as it is copied. V8 frees it with the next collection only, and collects for the sake of a few large
+ * bodies, on the event loop, which holds up every stream.
+ */
+class BodyBytes {
+  #memory = new ArrayBuffer(0);
+  byteLength = 0;
+
+  append(piece: Buffer): void {
+    const end = this.byteLength + piece.byteLength;
+    if (end > this.#memory.byteLength)
+      this.#memory = this.#memory.transfer(Math.max(end, 2 * this.#memory.byteLength));
+    new Uint8Array(this.#memory).set(piece, this.byteLength);
+    this.byteLength = end;
+    free(piece);
   }
-  return joined;
+
+  take(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#memory.transfer(this.byteLength));
+  }
+}
+
+/** Frees the memory of a piece that nobody else looks at; one that is part of a pool stays. */
+function free({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 /** For the log: whoever sent it is not there to read it. */

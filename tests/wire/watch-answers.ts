@@ -196,7 +196,8 @@ function watchResponse(request: IncomingMessage, response: ServerResponse): void
 function keepBody(request: IncomingMessage, body: Uint8Array[]): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding) => {
-    if (chunk instanceof Uint8Array) body.push(chunk);
+    // A copy: the service frees what it has read.
+    if (chunk instanceof Uint8Array) body.push(Uint8Array.from(chunk));
     return push(chunk, encoding);
   };
 }

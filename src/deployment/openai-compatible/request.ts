@@ -42,10 +42,14 @@ export function prepareOpenaiPrompt(
   return { bytes: new TextEncoder().encode(wellFormedJson(body).slice(0, -1)) };
 }
 
-/** The whole body: the limit is the allowance that was reserved, always the same number. */
-export function completeBody(prompt: Prompt, model: string, outputTokensMax: number): Uint8Array {
+/** The whole body, in parts that are not joined: the first may be large. The limit is the allowance that was reserved. */
+export function completeBody(
+  prompt: Prompt,
+  model: string,
+  outputTokensMax: number,
+): readonly Uint8Array[] {
   const rest = `,"model":${JSON.stringify(model)},"max_tokens":${String(outputTokensMax)}}`;
-  return Buffer.concat([prompt.bytes, Buffer.from(rest)]);
+  return [prompt.bytes, Buffer.from(rest)];
 }
 
 type MutableJson = Record<string, JsonValue>;

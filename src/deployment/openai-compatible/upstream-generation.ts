@@ -9,7 +9,8 @@ import type { StreamReaderParts } from "./stream.ts";
 export interface GenerationRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
+  /** In parts, sent one after another. */
+  readonly body: readonly Uint8Array[];
   readonly connectMs: number;
   readonly firstEventMs: number;
   readonly silenceMs: number;
@@ -90,6 +91,8 @@ export class UpstreamGeneration implements RunningGeneration {
   }
 
   #try(connection: Connection): void {
+    const { body } = this.#request;
+    const bodyBytes = body.reduce((bytes, part) => bytes + part.byteLength, 0);
     const attempt: Attempt = {
       connection,
       controller: null,
@@ -106,10 +109,10 @@ export class UpstreamGeneration implements RunningGeneration {
           path: this.#request.path,
           headers: {
             ...this.#request.headers,
-            "content-length": String(this.#request.body.length),
+            "content-length": String(bodyBytes),
           },
           // Undici takes iterables too; its types do not say so.
-          body: bodyOf(this.#request.body, attempt) as Uint8Array,
+          body: sentBody(body, bodyBytes, attempt) as Uint8Array,
         },
         this.#handlerOf(attempt),
       );
@@ -340,14 +343,19 @@ const drainMs = 1_000;
 const pieceBytes = 64 * 1024;
 
 /** A large body goes out in pieces, so that it is known whether the deployment took the whole of it. */
-function bodyOf(body: Uint8Array, attempt: Attempt): Uint8Array | Iterable<Uint8Array> {
-  if (body.length <= pieceBytes) {
+function sentBody(
+  body: readonly Uint8Array[],
+  bodyBytes: number,
+  attempt: Attempt,
+): Uint8Array | Iterable<Uint8Array> {
+  if (bodyBytes <= pieceBytes) {
     attempt.written = true;
-    return body;
+    return Buffer.concat(body);
   }
   return (function* pieces() {
-    for (let from = 0; from < body.length; from += pieceBytes)
-      yield body.subarray(from, from + pieceBytes);
+    for (const part of body)
+      for (let from = 0; from < part.byteLength; from += pieceBytes)
+        yield part.subarray(from, from + pieceBytes);
     attempt.written = true;
   })();
 }

@@ -45,7 +45,7 @@ function bodyOf(
     { ...plain, ...conversation },
     { ...noOptions, ...options },
   );
-  return JSON.parse(Buffer.from(completeBody(prompt, 'a "model"', 77)).toString("utf8"));
+  return JSON.parse(Buffer.concat(completeBody(prompt, 'a "model"', 77)).toString("utf8"));
 }
 
 const call = (id: string, name: string, written: string) => ({
@@ -282,7 +282,9 @@ describe("the bytes", () => {
       { ...plain, turns: [{ role: "user", text: `a${half}b \\ud800 🦊` }], tools: [tool] },
       noOptions,
     );
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(completeBody(prompt, "m", 1));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(
+      Buffer.concat(completeBody(prompt, "m", 1)),
+    );
     expect(text.isWellFormed()).toBe(true);
     expect(text).not.toMatch(/[^\\]\\ud83d/u);
     const body = JSON.parse(text);
