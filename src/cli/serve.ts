@@ -31,9 +31,6 @@ export const serveCommand: Command = {
 };
 
 async function serve(config: Config, shell: Shell, json: boolean): Promise<Outcome | null> {
-  // The space for young objects keeps the size of a start: under load V8 would make it 32 times as large and keep it so,
-  // for 60 MiB more in every process. What a stream makes dies within one read, so a small one costs no more time.
-  setFlagsFromString("--semi-space-growth-factor=1");
   const progress = openProgress(shell.stderr, () => performance.now());
   await using output = openStandardOutput();
   const log = openLog({
@@ -54,6 +51,10 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
   try {
     await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
     if (gateway !== null) {
+      // The space for young objects keeps the size it has by now: under load V8 would make it up to 32 times as large and
+      // keep it so, for 60 MiB more in every process. What a stream makes dies within one read, so a small one costs no
+      // more time; a start makes much that stays, and is 50 ms longer with a small one.
+      setFlagsFromString("--semi-space-growth-factor=1");
       await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
       await stop.promise;
       telemetry.lifecycle("draining", { seconds: config.drainSeconds });
