@@ -165,6 +165,10 @@ describe("the input bound", () => {
   });
 
   test("the estimate is a quarter of the bytes, rounded up", () => {
-    expect([0, 1, 4, 5].map(inputTokensEstimate)).toEqual([0, 1, 1, 2]);
+    expect([0, 1, 4, 5].map((bytes) => inputTokensEstimate(bytes, bytes))).toEqual([0, 1, 1, 2]);
+  });
+
+  test("the estimate takes the shorter of the body and the prompt", () => {
+    expect([inputTokensEstimate(5, 400), inputTokensEstimate(400, 5)]).toEqual([2, 2]);
   });
 });
