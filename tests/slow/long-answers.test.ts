@@ -17,18 +17,21 @@ function longAnswer(characters: number): readonly Step[] {
   return [{ type: "numbers", count, text: () => piece }, finish("stop")];
 }
 
-/** The last characters of a stream, and how many there were: it is too long to keep. */
+/** The last characters of a stream, how many there were, and the last usage in it: it is too long to keep. */
 async function readTail(
   response: Response,
-): Promise<{ readonly tail: string; readonly bytes: number }> {
+): Promise<{ readonly tail: string; readonly bytes: number; readonly usage: string | null }> {
   const decoder = new TextDecoder();
   let tail = "";
   let bytes = 0;
+  let usage: string | null = null;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    tail = (tail + decoder.decode(chunk, { stream: true })).slice(-2_000);
+    const text = tail + decoder.decode(chunk, { stream: true });
+    usage = /"usage":\{"input_tokens":\d+/.exec(text)?.[0] ?? usage;
+    tail = text.slice(-2_000);
   }
-  return { tail, bytes };
+  return { tail, bytes, usage };
 }
 
 it.each(formats)(
@@ -69,8 +72,9 @@ it("a stream of Responses just below arrives whole, with all its repetitions", a
   const characters = limits.answerCharactersMax - 64 * 1024;
   service.deployment.answerNext(...longAnswer(characters));
   const response = await service.post("/v1/responses", { ...formats[1].body, stream: true });
-  const { bytes, tail } = await readTail(response);
+  const { bytes, tail, usage } = await readTail(response);
   expect(bytes).toBeGreaterThan(5 * characters);
-  expect(tail).toMatch(/x","annotations":\[\].*"usage":\{"input_tokens":\d+.*\}\n\n$/);
+  expect(tail).toMatch(/x","annotations":\[\].*"sequence_number":\d+\}\n\n$/);
+  expect(usage).not.toBeNull();
   expect((await service.settledCredit()).held).toBe(0n);
 });

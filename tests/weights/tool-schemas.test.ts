@@ -13,8 +13,9 @@ import {
 import { ask, until } from "../embedded/ask.ts";
 import { makeParametersCases } from "../embedded/schema-arbitrary.ts";
 
-/** 200 go through the ordinary suite, with a model that writes by chance; prompts of a real one take a second each. */
-const schemaCount = 100;
+/** Of about every tenth the model writes more than it may here, and nothing comes of it: enough of them for 200 that end. */
+const schemaCount = 250;
+const wholeMin = 200;
 /** Longer ones tell nothing new of the vocabulary, and the prompt is what takes time. */
 const schemaCharactersMax = 170;
 /** Tools of one prompt, which is evaluated once and known for the calls that follow. */
@@ -93,7 +94,7 @@ describe("tool calls of the default model", () => {
     await Promise.all([1, 2, 3, 4].map(callAll));
     console.log(`${String(whole)} of ${String(schemaCount)} within the allowance`);
     expect(warnings).toEqual([]);
-    expect(whole).toBeGreaterThan(schemaCount * 0.7);
+    expect(whole).toBeGreaterThanOrEqual(wholeMin);
   });
 
   it("have characters whose bytes its vocabulary lacks", async () => {
