@@ -87,13 +87,18 @@ describe("the embedded engine", () => {
   });
 
   it("evaluates streams together, whose tokens are there at the same time", async () => {
-    const before = await counts(engine.deployment);
-    const questions = [1, 2].map(() => answer(engine.deployment, { outputTokensMax: 200 }));
-    await Promise.all(questions);
-    const after = await counts(engine.deployment);
-    expect(after.steps - before.steps).toBe(400);
+    const batches: number[] = [];
+    // On a busy machine the first may have ended before the second is asked: then they are asked again.
+    while (batches.length < 10 && !batches.some((count) => count < 240)) {
+      const before = await counts(engine.deployment);
+      const questions = [1, 2].map(() => answer(engine.deployment, { outputTokensMax: 200 }));
+      await Promise.all(questions);
+      const after = await counts(engine.deployment);
+      expect(after.steps - before.steps).toBe(400);
+      batches.push(after.batches - before.batches);
+    }
     // A few batches of one, until both have begun and once one has ended.
-    expect(after.batches - before.batches).toBeLessThan(240);
+    expect(Math.min(...batches)).toBeLessThan(240);
   });
 
   it("evaluates those alone that must be repeatable", async () => {
