@@ -2,6 +2,7 @@
  * The child's entry. It runs in a process of its own, so that a crash, a hang or a full memory of the model never takes
  * the service with it, and leaves as soon as its channel closes: a killed parent leaves no child.
  */
+import { readdirSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import type { EngineNews, EngineOrder, EngineReport, LoadOrder } from "./engine-messages.ts";
 import type { Engine } from "./engine-scheduler.ts";
@@ -75,7 +76,9 @@ function obey(order: EngineOrder): void {
 }
 
 try {
-  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  // Linux keeps a priority for each thread, and some were made before the service could lower that of the first.
+  const threads = process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [0];
+  for (const thread of threads) setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
 } catch {
   // A system that forbids it still serves, only less politely.
 }
