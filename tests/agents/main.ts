@@ -1,7 +1,7 @@
 import { agents, codexWithKnownModels } from "./agents.ts";
 import { capabilities, type Capability } from "./capabilities.ts";
 import { runInClosedNetwork } from "./closed-network.ts";
-import { inColumns } from "./columns.ts";
+import { formatTable } from "../../src/cli/text-table.ts";
 import { installAgents, installClients } from "./install.ts";
 import { runSdkTests } from "./sdk-table.ts";
 import type { Outcome } from "./trial.ts";
@@ -45,12 +45,12 @@ async function runAll(programs: string): Promise<void> {
     while (cells.length < chosen.length) cells.push("");
     table.push([agent.name, agent.version, ...cells]);
   }
-  console.log(`\nAgents as programs\n${inColumns(table)}\n`);
+  console.log(`\nAgents as programs\n${formatTable(table)}`);
   if (only === "") {
     const sdks = await runSdkTests(all);
     for (const failure of sdks.failures) console.log(`FAILED  ${failure}`);
     const title = "SDKs in a program, and what agents were recorded to send";
-    console.log(`${title}\n${inColumns(sdks.table)}\n${sdks.notes.join("\n")}\n`);
+    console.log(`${title}\n${formatTable(sdks.table)}${sdks.notes.join("\n")}\n`);
     passed += sdks.passed;
     failed += sdks.failed;
   }
