@@ -16,7 +16,7 @@ import type {
   Settlement,
   SettlementOutcome,
 } from "../ledger/ledger.ts";
-import { systemTimers, type Timers } from "../ledger/timers.ts";
+import { systemTimers, type Timers } from "../timers.ts";
 import { limits } from "../limits.ts";
 import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";
 import { openMeter, type Meter } from "./meter.ts";

@@ -1,6 +1,6 @@
 import type { Ledger, RequestId } from "./ledger.ts";
 import { limits } from "../limits.ts";
-import { systemTimers, type Timers } from "./timers.ts";
+import { systemTimers, type Timers } from "../timers.ts";
 
 /** Keeps the leases of this process's reservations, and gives back what dead processes held. */
 export interface LeaseKeeper extends AsyncDisposable {

@@ -10,7 +10,7 @@ import type { LedgerForCallers } from "./receipt.ts";
 import { unknownKey } from "./refusals.ts";
 import { openLedgerBooks, openLedgerForCallers } from "./store-books.ts";
 import { StoreFault } from "./store-fault.ts";
-import { systemTimers, type Timers } from "./timers.ts";
+import { systemTimers, type Timers } from "../timers.ts";
 
 /** A store as the ledger reaches it. Calls reject with a Failure, an OperatorError or a StoreFault. */
 export interface StoreClient extends AsyncDisposable {

@@ -52,9 +52,10 @@ const table: Readonly<Record<string, Allowance>> = {
   sse: { folders: [], modules: [] },
   "limits.ts": { folders: [], modules: [] },
   "failure.ts": { folders: [], modules: [] },
+  "timers.ts": { folders: [], modules: [] },
   "worker-url.ts": { folders: [], modules: [] },
 };
-const sharedFiles = ["limits.ts", "failure.ts", "worker-url.ts"];
+const sharedFiles = ["limits.ts", "failure.ts", "timers.ts", "worker-url.ts"];
 // Each package has one home, so that replacing it touches one folder.
 const packageHomes: Readonly<Record<string, string>> = {
   "node-llama-cpp": "deployment/embedded/",

@@ -1,4 +1,4 @@
-import type { Timers } from "../../src/ledger/timers.ts";
+import type { Timers } from "../../src/timers.ts";
 import { openDraws, type Draws } from "./random.ts";
 
 /** Something that can die and stand still: what it was about to do goes with it, or waits. */
