@@ -161,15 +161,11 @@ export function readModel(value: unknown): string {
   );
 }
 
-/** The elements of `messages` or `input`: at least one, at most limits.inputItemsMax. */
+/** The elements of `messages` or `input`: at least one. */
 export function readInputItems(value: unknown, param: string): readonly unknown[] {
   const items = readArray(value, param);
   if (items.length === 0) throw invalidField(param, "must have at least one element.");
-  if (items.length <= limits.inputItemsMax) return items;
-  throw invalidField(
-    param,
-    `has ${String(items.length)} elements; at most ${String(limits.inputItemsMax)} are taken. Leave out or sum up older ones.`,
-  );
+  return items;
 }
 
 /** JSON Schema output is refused in all three spellings, whichever format a request came in. */

@@ -31,38 +31,6 @@ export function readToolParameters(value: unknown, param: string): JsonObject | 
   return readObject(value, param) as JsonObject;
 }
 
-/** Counts tools of one request, from all sources, against both limits. */
-export interface ToolCounter {
-  /** One source: the array as it came, and how many tools it holds after flattening. */
-  add(source: readonly unknown[], toolCount: number): void;
-  readonly count: number;
-}
-
-/** Opens the count of one request's tools. `add` throws when a limit is exceeded. */
-export function openToolCounter(): ToolCounter {
-  let count = 0;
-  let bytes = 0;
-  return {
-    add(source, toolCount) {
-      count += toolCount;
-      if (count > limits.toolsMax)
-        throw invalidField(
-          "tools",
-          `${String(count)} tools were sent; at most ${String(limits.toolsMax)} are taken. Leave some out.`,
-        );
-      if (source.length > 0) bytes += Buffer.byteLength(JSON.stringify(source));
-      if (bytes > limits.toolBytesMax)
-        throw invalidField(
-          "tools",
-          `the tools have ${String(bytes)} bytes of JSON; at most ${String(limits.toolBytesMax)} are taken. Shorten or leave out some.`,
-        );
-    },
-    get count() {
-      return count;
-    },
-  };
-}
-
 /** Two tools of one name could not be told apart when the model calls one. */
 export function ensureDistinctTools(tools: readonly Tool[]): void {
   const names = new Set<string>();

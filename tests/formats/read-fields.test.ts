@@ -43,13 +43,12 @@ test("a number is inside its range, bounds included, and not Infinity", () => {
   expect(refusalOf(() => readOptionalInteger(0.5, "seed", range)).facts.param).toBe("seed");
 });
 
-test("2,000 items are taken, 2,001 and none are not", () => {
-  expect(readInputItems(Array(2000).fill(1), "messages")).toHaveLength(2000);
-  for (const items of [Array(2001).fill(1), []])
-    expect(refusalOf(() => readInputItems(items, "messages"))).toMatchObject({
-      code: "invalid_request",
-      facts: { param: "messages" },
-    });
+test("a list without items is refused", () => {
+  expect(readInputItems([1], "messages")).toHaveLength(1);
+  expect(refusalOf(() => readInputItems([], "messages"))).toMatchObject({
+    code: "invalid_request",
+    facts: { param: "messages" },
+  });
 });
 
 test("the model is echoed, up to 256 characters, and has a default", () => {

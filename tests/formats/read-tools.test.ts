@@ -5,13 +5,11 @@ import {
   leftOutText,
   nameOfMedia,
   openCallRegister,
-  openToolCounter,
   readToolName,
   resolveToolChoice,
 } from "../../src/formats/read-tools.ts";
 import { refusalOf } from "./answer-context.ts";
 
-const sourceOf = (bytes: number) => [`é${"x".repeat(bytes - 6)}`];
 const tool = (name: string): Tool => ({ name, description: null, parameters: null });
 
 test.each(["a", "A-Za_z.0-9", "mcp__server__tool", "x".repeat(128)])("%s names a tool", (name) => {
@@ -22,29 +20,6 @@ test.each(["", "a b", "é", "a\n", "x".repeat(129), "\ud800"])("%j names no tool
   const failure = refusalOf(() => readToolName(name, "tools[0].function.name"));
   expect(failure.facts.param).toBe("tools");
   expect(failure.message).toContain("tools[0].function.name");
-});
-
-test("tools are counted over all sources", () => {
-  const counter = openToolCounter();
-  counter.add([1], 100);
-  counter.add([2], 28);
-  expect(counter.count).toBe(128);
-  expect(refusalOf(() => counter.add([3], 1))).toMatchObject({
-    code: "invalid_request",
-    facts: { param: "tools" },
-  });
-});
-
-test("one MiB of tool JSON is taken, one byte more is not, counted in UTF-8 over all sources", () => {
-  const half = 512 * 1024;
-  const counter = openToolCounter();
-  expect(Buffer.byteLength(JSON.stringify(sourceOf(half)))).toBe(half);
-  counter.add(sourceOf(half), 1);
-  counter.add(sourceOf(half), 1);
-  expect(refusalOf(() => counter.add([""], 0)).facts.param).toBe("tools");
-  const other = openToolCounter();
-  other.add(sourceOf(half), 1);
-  expect(refusalOf(() => other.add(sourceOf(half + 1), 1)).facts.param).toBe("tools");
 });
 
 test("two tools of one name are refused", () => {

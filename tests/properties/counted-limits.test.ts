@@ -93,6 +93,31 @@ describe.each(formats)("the counted limits of %s", (format) => {
   });
 });
 
+describe.each(formats)("the fields of %s", (format) => {
+  const input = format === "responses" ? "input" : "messages";
+
+  it("are checked before any limit on counts", () => {
+    const tooMuch = [
+      items(format, 2_001),
+      { tools: tools(format, 129) },
+      { tools: toolsOfBytes(format, mebibyte + 1) },
+    ];
+    for (const changes of tooMuch) {
+      expect(refusal(format, changes).facts.param).not.toBe("temperature");
+      expect(refusal(format, { ...changes, temperature: "warm" }).facts.param).toBe("temperature");
+      expect(refusal(format, { ...changes, tool_choice: 7 }).facts.param).toBe("tool_choice");
+    }
+  });
+
+  it("are checked before them in each element too", () => {
+    const list = items(format, 2_001)[input] as JsonRecord[];
+    const wrong = [...list.slice(0, 2_000), { role: "user", content: 7 }];
+    expect(refusal(format, { [input]: wrong }).facts.param).toBe(`${input}[2000].content`);
+    const unnamed = [...tools(format, 128), tool(format, "")];
+    expect(refusal(format, { tools: unnamed }).message).toContain("tools[128]");
+  });
+});
+
 describe("the tool limits of Responses", () => {
   it("count what namespaces hold", () => {
     const list = [namespace("a", 100), ...tools("responses", 28)];

@@ -1,5 +1,6 @@
 import type { GenerationOptions } from "../../conversation/conversation.ts";
 import { joinTurns } from "../../conversation/join-turns.ts";
+import { ensureCountedLimits } from "../counted-limits.ts";
 import {
   anyInteger,
   type Fields,
@@ -33,12 +34,12 @@ export function parseChatCompletionsRequest(body: Fields): ParsedRequest<ChatCom
   refuseJsonSchemaOutput(body);
   refuseNotOffered(body);
   const items = readInputItems(body["messages"], "messages");
-  const { tools, customTools, count } = readChatTools(body["tools"]);
+  const { tools, customTools, counted } = readChatTools(body["tools"]);
   const toolChoice = resolveToolChoice(readChatToolChoice(body["tool_choice"]), {
     tools,
     hosted: new Set(),
   });
-  return {
+  const parsed = {
     conversation: {
       turns: joinTurns(readChatMessages(items)),
       tools,
@@ -49,9 +50,11 @@ export function parseChatCompletionsRequest(body: Fields): ParsedRequest<ChatCom
     stream: readOptionalBoolean(body["stream"], "stream") ?? false,
     outputTokensRequested: readOutputTokensRequested(body),
     itemCount: items.length,
-    toolCount: count,
+    toolCount: counted.count,
     echo: { model, includeUsage: readIncludeUsage(body["stream_options"]), customTools },
   };
+  ensureCountedLimits({ itemsParam: "messages", itemCount: items.length, tools: counted });
+  return parsed;
 }
 
 /** Both fields are checked, though the newer one wins. */

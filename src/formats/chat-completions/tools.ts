@@ -1,4 +1,5 @@
 import type { Tool } from "../../conversation/conversation.ts";
+import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import { readCustomTool } from "../custom-tool.ts";
 import {
   type Fields,
@@ -13,7 +14,6 @@ import {
 } from "../read-fields.ts";
 import {
   ensureDistinctTools,
-  openToolCounter,
   readToolName,
   readToolParameters,
   refuseAllowedTools,
@@ -24,7 +24,7 @@ import {
 export interface ChatTools {
   readonly tools: readonly Tool[];
   readonly customTools: readonly string[];
-  readonly count: number;
+  readonly counted: CountedTools;
 }
 
 /** Reads `tools`, within the limits on their number and size. */
@@ -48,7 +48,7 @@ export function readChatTools(value: unknown): ChatTools {
     return tool;
   });
   ensureDistinctTools(tools);
-  return { tools, customTools, count: counter.count };
+  return { tools, customTools, counted: counter };
 }
 
 /** Reads `tool_choice`; absent is `auto`. */

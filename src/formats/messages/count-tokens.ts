@@ -1,4 +1,5 @@
 import type { AssistantPart, Conversation, Turn } from "../../conversation/conversation.ts";
+import { ensureCountedLimits } from "../counted-limits.ts";
 import type { Fields } from "../read-fields.ts";
 import type { ReasoningReader } from "../wire-format.ts";
 import { parseMessagesConversation } from "./request.ts";
@@ -24,7 +25,9 @@ export function parseCountTokens(body: Fields, reasoning: ReasoningReader): Coun
     unseal: (sealed) => reasoning.unseal(sealed),
     verify: () => true,
   };
-  return countableTexts(parseMessagesConversation(body, everything).conversation);
+  const { conversation, counted } = parseMessagesConversation(body, everything);
+  ensureCountedLimits(counted);
+  return countableTexts(conversation);
 }
 
 /** Everything of a conversation that reaches the model: system, turns, calls and their results, reasoning, tools. */

@@ -1,6 +1,7 @@
 import type { Conversation, GenerationOptions } from "../../conversation/conversation.ts";
 import { joinTurns } from "../../conversation/join-turns.ts";
 import { Failure } from "../../failure.ts";
+import { type Counted, ensureCountedLimits } from "../counted-limits.ts";
 import {
   type Fields,
   isAbsent,
@@ -25,26 +26,27 @@ export function parseMessagesRequest(
   reasoning: ReasoningReader,
 ): ParsedRequest<MessagesEcho> {
   const echo = { model: readModel(body["model"]) };
-  const { conversation, itemCount, toolCount } = parseMessagesConversation(body, reasoning);
-  return {
+  const { conversation, counted } = parseMessagesConversation(body, reasoning);
+  const parsed = {
     conversation,
     options: readOptions(body),
     stream: readOptionalBoolean(body["stream"], "stream") ?? false,
     outputTokensRequested: readOutputTokens(body["max_tokens"], "max_tokens"),
-    itemCount,
-    toolCount,
+    itemCount: counted.itemCount,
+    toolCount: counted.tools.count,
     echo,
   };
+  ensureCountedLimits(counted);
+  return parsed;
 }
 
-/** The conversation of a Messages body, and the counts that its limits are about. */
+/** The conversation of a Messages body, and the counts that its limits are about: the caller checks them, last. */
 export function parseMessagesConversation(
   body: Fields,
   reasoning: ReasoningReader,
 ): {
   readonly conversation: Conversation;
-  readonly itemCount: number;
-  readonly toolCount: number;
+  readonly counted: Counted;
 } {
   refuseJsonSchemaOutput(body);
   refuseThread(body["thread"]);
@@ -59,8 +61,7 @@ export function parseMessagesConversation(
       toolChoice: resolveToolChoice(choice, offered),
       parallelToolCalls,
     },
-    itemCount: items.length,
-    toolCount: offered.count,
+    counted: { itemsParam: "messages", itemCount: items.length, tools: offered.counted },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Tool } from "../../conversation/conversation.ts";
+import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import {
   type Fields,
   isAbsent,
@@ -14,15 +15,14 @@ import {
 import {
   ensureDistinctTools,
   type OfferedTools,
-  openToolCounter,
   readToolName,
   readToolParameters,
   type RequestedToolChoice,
 } from "../read-tools.ts";
 
-/** The tools of a request; `count` is before hosted ones were left out. */
+/** The tools of a request; `counted` is before hosted ones were left out. */
 export interface MessagesTools extends OfferedTools {
-  readonly count: number;
+  readonly counted: CountedTools;
 }
 
 // `web_search_20250305`, `bash_20250124` and so on; agents always list some.
@@ -48,7 +48,7 @@ export function readMessagesTools(value: unknown): MessagesTools {
       );
   }
   ensureDistinctTools(tools);
-  return { tools, hosted, count: counter.count };
+  return { tools, hosted, counted: counter };
 }
 
 // Spellings without a date: a whole MCP server, whose `mcp_servers` is ignored, and two searches.

@@ -1,5 +1,6 @@
 import type { GenerationOptions, Turn } from "../../conversation/conversation.ts";
 import { joinTurns } from "../../conversation/join-turns.ts";
+import { ensureCountedLimits } from "../counted-limits.ts";
 import {
   type Fields,
   isAbsent,
@@ -39,7 +40,7 @@ export function parseResponsesRequest(
   const system: readonly Turn[] =
     instructions === null ? [] : [{ role: "system", text: instructions }];
   const settings = readSettings(body);
-  return {
+  const parsed = {
     conversation: {
       turns: joinTurns([...system, ...input.turns]),
       tools: tools.tools,
@@ -50,9 +51,11 @@ export function parseResponsesRequest(
     stream: readOptionalBoolean(body["stream"], "stream") ?? false,
     outputTokensRequested: settings.maxOutputTokens,
     itemCount: input.itemCount,
-    toolCount: tools.count,
+    toolCount: tools.counted.count,
     echo: { model, instructions, ...buildEcho(settings), ...echoTools(body, tools) },
   };
+  ensureCountedLimits({ itemsParam: "input", itemCount: input.itemCount, tools: tools.counted });
+  return parsed;
 }
 
 /** The fields that both the model's options and the echo are made of. */

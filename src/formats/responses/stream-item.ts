@@ -80,7 +80,7 @@ export function openStreamItem(
       const text = JSON.stringify(wholeOf(built));
       const done = frames.frame(
         `${wire.text}.done`,
-        `${place}"${wire.whole}":${text}${wire.extra}`,
+        `${place}${nameOf(built)}"${wire.whole}":${text}${wire.extra}`,
       );
       if (wire.part === null) return rest + done;
       const part = frames.frame(
@@ -179,6 +179,11 @@ function wireOf(beginning: ItemBeginning, echo: ResponsesEcho): ItemWire {
 function withText(beginning: ItemBeginning, text: string): AssistantPart {
   if (beginning.type !== "tool-call") return { type: beginning.type, text };
   return { type: "tool-call", id: beginning.id, name: beginning.name, arguments: text };
+}
+
+/** JSON text of the member that a function call's last frame has besides its arguments, with a trailing comma. */
+function nameOf(item: OutputItem): string {
+  return item.type === "function_call" ? `"name":${JSON.stringify(item.name)},` : "";
 }
 
 function wholeOf(item: OutputItem): string {

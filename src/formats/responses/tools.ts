@@ -1,4 +1,5 @@
 import type { Tool } from "../../conversation/conversation.ts";
+import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import { readCustomTool } from "../custom-tool.ts";
 import {
   type Fields,
@@ -12,7 +13,6 @@ import {
 import {
   ensureDistinctTools,
   hostedToolForced,
-  openToolCounter,
   readToolName,
   readToolParameters,
   refuseAllowedTools,
@@ -34,7 +34,7 @@ export interface ResponsesTools {
   readonly hosted: ReadonlySet<string>;
   readonly callSpellings: readonly (readonly [string, CallSpelling])[];
   /** After flattening, hosted tools included. */
-  readonly count: number;
+  readonly counted: CountedTools;
 }
 
 interface ToolCollection {
@@ -54,7 +54,7 @@ export function readResponsesTools(sources: readonly ToolSource[]): ResponsesToo
       readTool(item, `${param}[${String(index)}]`, collection);
   }
   ensureDistinctTools(collection.tools);
-  return { ...collection, count: counter.count };
+  return { ...collection, counted: counter };
 }
 
 /** Reads `tool_choice`; absent is `auto`. */

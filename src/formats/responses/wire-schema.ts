@@ -244,6 +244,7 @@ export const responsesStreamEventSchema = z.discriminatedUnion("type", [
   z.strictObject({
     ...type("response.function_call_arguments.done"),
     ...place,
+    name: z.string().min(1),
     arguments: z.string(),
   }),
   z.strictObject({ ...type("response.custom_tool_call_input.done"), ...place, input: z.string() }),

@@ -302,7 +302,11 @@ export type ResponsesTextEvent = ItemPlace &
           | "response.custom_tool_call_input.delta";
         readonly delta: string;
       }
-    | { readonly type: "response.function_call_arguments.done"; readonly arguments: string }
+    | {
+        readonly type: "response.function_call_arguments.done";
+        readonly name: string;
+        readonly arguments: string;
+      }
     | { readonly type: "response.custom_tool_call_input.done"; readonly input: string }
   );
 

@@ -38,7 +38,8 @@ test("options do not count, and their values are not looked at", () => {
 });
 
 test("a body that no message could have is refused by name", () => {
-  expect(refused({ messages: Array(2001).fill(0) })).toBe("messages");
+  const tooMany = Array.from({ length: 2_001 }, () => ({ role: "user", content: "" }));
+  expect(refused({ messages: tooMany })).toBe("messages");
   expect(refused({ messages: undefined })).toBe("messages");
   expect(refused({ thread: "t" })).toBe("thread");
 });
