@@ -3,6 +3,7 @@ import type { Deployment, DeploymentDescription } from "./deployment/deployment.
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./http/new-id.ts";
+import { openReadiness } from "./http/readiness.ts";
 import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
@@ -53,10 +54,11 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     sealKeys,
     settings: config,
     now: Date.now,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     newId,
     metrics: () => telemetry.metricsText(),
-    state: { draining: false, closing: false, requests: 0, generations: new Set() },
+    readiness: openReadiness({ ledger, deployment, telemetry, monotonicMs }),
+    state: { leaving: false, draining: false, closing: false, requests: 0, generations: new Set() },
   };
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);
@@ -127,6 +129,10 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
     onProgress: parts.onProgress,
     onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
   });
+}
+
+function monotonicMs(): number {
+  return performance.now();
 }
 
 function addressOf(server: ListeningServer): Gateway["address"] {

@@ -102,6 +102,8 @@ export const limits = {
   keepAliveMs: 75_000,
   /** How long /readyz waits for ledger and deployment. */
   readinessMs: 2_000,
+  /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
+  readinessHeldMs: 1_000,
   drainPollMs: 20,
   /** What is failed at the end of a drain has this long to be settled and to tell its client. */
   drainSettleMs: 2_000,

@@ -229,7 +229,7 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
   const until = performance.now() + waiting.timeoutMs;
   let message = "it gave no answer";
   while (performance.now() < until && !isGivenUp(waiting.lines)) {
-    const response = await fetch(`${gateway.address.url}/readyz`, {
+    const response = await fetch(`${gateway.address.url}/readyz?deployment=1`, {
       signal: AbortSignal.timeout(waiting.timeoutMs),
     });
     const text = await response.text();

@@ -1,5 +1,3 @@
-import { failureFromUnknown } from "../failure.ts";
-import { limits } from "../limits.ts";
 import { answerBytes, answerJson, type Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
@@ -8,20 +6,17 @@ export function handleAlive(exchange: Exchange): void {
   answerJson(exchange, { status: 200 }, { status: "ok" });
 }
 
-/** Ledger and deployment answer, and new requests are welcome; otherwise 503 with the reasons. */
+/**
+ * This process takes requests and its ledger can be written; otherwise 503 with the reasons. A deployment that is away
+ * makes it unready only for who asks with `?deployment=1`: no replica could answer better, and callers are to hear why.
+ */
 export async function handleReady(exchange: Exchange, service: Service): Promise<void> {
-  const timeout = AbortSignal.any([exchange.gone, AbortSignal.timeout(limits.readinessMs)]);
-  // Each is caught at once: one that fails while another is awaited would end the process.
-  const outcomes = {
-    ledger: outcome(service.ledger.check()),
-    deployment: outcome(service.deployment.check(timeout)),
+  const { readiness, state } = service;
+  const asked = asksForDeployment(exchange.request.url ?? "");
+  const reasons: Record<string, string> = {
+    ...(await (asked ? readiness.generations() : readiness.ledger())),
   };
-  const reasons: Record<string, string> = {};
-  for (const [name, pending] of Object.entries(outcomes)) {
-    const failure = await pending;
-    if (failure !== null) reasons[name] = failure;
-  }
-  if (service.state.draining) reasons["service"] = "shutting down";
+  if (state.leaving || state.draining) reasons["service"] = "shutting down";
   const ready = Object.keys(reasons).length === 0;
   answerJson(
     exchange,
@@ -30,13 +25,9 @@ export async function handleReady(exchange: Exchange, service: Service): Promise
   );
 }
 
-async function outcome(check: Promise<void>): Promise<string | null> {
-  try {
-    await check;
-    return null;
-  } catch (error) {
-    return failureFromUnknown(error).message;
-  }
+function asksForDeployment(url: string): boolean {
+  const [, query = ""] = url.split("?", 2);
+  return new URLSearchParams(query).get("deployment") === "1";
 }
 
 /** Metrics in the Prometheus text format. */

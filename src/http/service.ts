@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { LedgerForCallers } from "../ledger/receipt.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { BodyWorkers } from "./body-workers.ts";
+import type { Readiness } from "./readiness.ts";
 
 /** What the handlers work with; made once by gateway.ts. */
 export interface Service extends GenerationParts {
@@ -16,6 +17,7 @@ export interface Service extends GenerationParts {
   readonly newId: (prefix: string) => string;
   /** Text of /metrics. */
   readonly metrics: () => string;
+  readonly readiness: Readiness;
   readonly state: ServiceState;
 }
 
@@ -29,6 +31,9 @@ export interface ServiceSettings {
 
 /** What changes while the process runs. */
 export interface ServiceState {
+  /** Told to stop: `/readyz` fails, and requests are still served until balancers have seen it. */
+  leaving: boolean;
+  /** New requests are refused. */
   draining: boolean;
   /** The time of the drain is over: what still reads its body is not admitted any more. */
   closing: boolean;

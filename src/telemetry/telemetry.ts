@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { failureKinds, type FailureLogLevel } from "../failure.ts";
 import { describeCause } from "./describe-cause.ts";
 import type { GenerationFacts, RequestFacts, Telemetry } from "./events.ts";
+import { lifecycleEvent } from "./lifecycle-events.ts";
 import type { Log } from "./log.ts";
 import { MetricRegistry } from "./metrics.ts";
 
@@ -66,12 +67,17 @@ export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTeleme
       metrics.ledgerRetries.add(1, facts.operation);
       lines.warn({ operation: facts.operation, cause: cause(facts.cause) }, "ledger retry");
     },
+    notReady(facts) {
+      lines.error({ reason: redact(facts.reason), cause: cause(facts.cause) }, "not ready");
+    },
     lifecycle(event, fields) {
       const shown = Object.entries(fields).map(([name, value]) => [
         name,
         typeof value === "string" ? redact(value) : value,
       ]);
-      lines.info(Object.fromEntries(shown), redact(event));
+      const { level, remedy } = lifecycleEvent(event);
+      const advice = remedy === undefined ? {} : { remedy };
+      lines[level]({ ...Object.fromEntries(shown), ...advice }, redact(event));
     },
     metricsText: () => registry.render(),
     watchRunningGenerations(read) {
@@ -171,10 +177,11 @@ function countRequest(metrics: Metrics, facts: RequestFacts): void {
     metrics.firstOutput.observe(generation.firstOutputMs / 1000, format);
 }
 
-function requestLevel({ failureCode, route, status }: RequestFacts): FailureLogLevel {
+function requestLevel({ failureCode, route }: RequestFacts): FailureLogLevel {
   if (failureCode !== null)
     return isCode(failureCode) ? failureKinds[failureCode].logLevel : "error";
-  return probes.has(route) && status < 500 ? "debug" : "info";
+  // A service that is not ready tells the log itself, once.
+  return probes.has(route) ? "debug" : "info";
 }
 
 function isCode(code: string): code is keyof typeof failureKinds {

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { lifecycleEvent, lifecycleEventNames } from "../../src/telemetry/lifecycle-events.ts";
 import { openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
 import { readDocument, rowsOf } from "./tables.ts";
@@ -44,10 +45,15 @@ function tellEverything(): { readonly metrics: string; readonly lines: readonly 
   telemetry.leasesLost({ count: 1 });
   telemetry.reservationsExpired({ count: 1 });
   telemetry.ledgerRetry({ operation: "settle", cause: null });
+  telemetry.notReady({ reason: "x", cause: null });
   return { metrics: telemetry.metricsText(), lines };
 }
 
 const document = readDocument("docs/metrics.md");
+const lifecyclePattern = /(?:\bonLifecycle(?:\?\.)?|\.lifecycle)\(\s*"([^"]+)"/g;
+const sources = globSync("src/**/*.ts", { cwd: root }).map((path) =>
+  readFileSync(join(root, path), "utf8"),
+);
 const namesIn = (cell: string): readonly string[] =>
   [...cell.matchAll(/`([A-Za-z_]+)`/g)].map(([, name = ""]) => name);
 
@@ -72,13 +78,11 @@ describe("docs/metrics.md", () => {
   });
 
   test("has a row for every event of the source, and no other", () => {
-    const events = globSync("src/**/*.ts", { cwd: root }).flatMap((path) => {
-      const source = readFileSync(join(root, path), "utf8");
-      const lifecycle = /(?:\bonLifecycle(?:\?\.)?|\.lifecycle)\(\s*"([^"]+)"/g;
+    const events = sources.flatMap((source) => {
       const lines =
         /\blines(?:\.(?:trace|debug|info|warn|error)|\[[^\]]+\])\([^;]*?"([^"]+)",?\s*\)/g;
       const printed = /\bevent: "([^"]+)"/g;
-      return [lifecycle, lines, printed].flatMap((pattern) =>
+      return [lifecyclePattern, lines, printed].flatMap((pattern) =>
         [...source.matchAll(pattern)].map(([, event = ""]) => event),
       );
     });
@@ -86,6 +90,20 @@ describe("docs/metrics.md", () => {
     const rows = document.slice(document.indexOf("## Log lines"));
     const named = rowsOf(rows, /^`[a-z_ ]+`$/).map(([event = ""]) => event.slice(1, -1));
     expect(named.toSorted()).toEqual([...new Set(events)].toSorted());
+  });
+
+  test("and the source's table give every change of state its level, and a remedy where it is needed", () => {
+    const told = sources.flatMap((source) =>
+      [...source.matchAll(lifecyclePattern)].map(([, event = ""]) => event),
+    );
+    expect(new Set(told)).toEqual(new Set(lifecycleEventNames));
+    for (const event of told) {
+      const { level, remedy } = lifecycleEvent(event);
+      const [row] = rowsOf(document, new RegExp(`^\`${event}\`$`));
+      expect(row?.[1], event).toBe(`\`${level}\``);
+      expect(namesIn(row?.[2] ?? "").includes("remedy"), event).toBe(remedy !== undefined);
+      if (level !== "info") expect(remedy, event).toMatch(/^[A-Z].+\.$/);
+    }
   });
 
   test("names the fields and the level of what telemetry writes", () => {

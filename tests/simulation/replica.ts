@@ -243,6 +243,7 @@ export class Replica {
       },
       leasesLost() {},
       reservationsExpired() {},
+      notReady() {},
       ledgerRetry() {},
       lifecycle() {},
     };

@@ -108,17 +108,15 @@ describe("a request that ended", () => {
     expect(lines().map(({ level }) => level)).toEqual([kind.logLevel, kind.logLevel]);
   });
 
-  it("is seen at debug only when it was a probe that went well", () => {
+  it("is seen at debug only when it was a probe", () => {
     const { telemetry, lines } = open();
     telemetry.requestEnded({ ...request, method: "GET", route: "/healthz", generation: null });
     expect(lines()).toEqual([]);
-    telemetry.requestEnded({
-      ...request,
-      route: "/readyz",
-      status: 503,
-      failureCode: "overloaded",
-    });
-    expect(lines()).toMatchObject([{ level: "warn", route: "/readyz" }]);
+    // That it is not ready is told once, by itself.
+    telemetry.requestEnded({ ...request, route: "/readyz", status: 503, generation: null });
+    expect(lines()).toEqual([]);
+    telemetry.requestEnded({ ...request, route: "/readyz", status: 500, failureCode: "internal" });
+    expect(lines()).toMatchObject([{ level: "error", route: "/readyz" }]);
   });
 });
 
@@ -126,6 +124,35 @@ describe("a request that ended", () => {
 async function severalTurns(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setTimeout(resolve, 25));
 }
+
+describe("a change of state", () => {
+  it("is at warn what an operator has to know of: an engine that is away or dead, weights, the ledger", () => {
+    const { telemetry, lines } = open({ level: "warn" });
+    telemetry.lifecycle("deployment found", {});
+    telemetry.lifecycle("deployment not found", { reason: "connect ECONNREFUSED 127.0.0.1:9" });
+    telemetry.lifecycle("weights missing", {});
+    telemetry.lifecycle("model not loaded", {});
+    telemetry.lifecycle("model process ended", { code: null, signal: "SIGKILL" });
+    telemetry.lifecycle("model loaded", {});
+    telemetry.lifecycle("waiting for the ledger", {});
+    telemetry.lifecycle("something new", {});
+    telemetry.notReady({ reason: "The ledger cannot be written.", cause: new Error("x") });
+    expect(lines().map(({ event, level, remedy }) => [event, level, remedy !== undefined])).toEqual(
+      [
+        ["deployment not found", "warn", true],
+        ["weights missing", "error", true],
+        ["model not loaded", "error", true],
+        ["model process ended", "error", true],
+        ["waiting for the ledger", "warn", true],
+        ["not ready", "error", false],
+      ],
+    );
+    expect(lines()[0]).toMatchObject({
+      reason: "connect ECONNREFUSED 127.0.0.1:9",
+      remedy: expect.stringContaining("TRIBUTARY_DEPLOYMENT_URL") as string,
+    });
+  });
+});
 
 describe("the process", () => {
   it("shows its running generations, lateness and memory", async () => {

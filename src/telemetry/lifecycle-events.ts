@@ -1,0 +1,57 @@
+/** How severe a change of the service's own state is, and what the operator can do about it. */
+export interface LifecycleEvent {
+  readonly level: "info" | "warn" | "error";
+  /** Added to the line. */
+  readonly remedy?: string;
+}
+
+/**
+ * Every lifecycle event. `error`: no generation is served, or answers were lost, until an operator acts or the service
+ * has mended it; `warn`: it may pass by itself; `info`: it is well, or well again.
+ */
+const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
+  listening: { level: "info" },
+  draining: { level: "info" },
+  stopped: { level: "info" },
+  "ready again": { level: "info" },
+  "waiting for the ledger": {
+    level: "warn",
+    remedy:
+      "Start the database, or correct TRIBUTARY_DATABASE_URL. The service starts as soon as it answers.",
+  },
+  "ledger migrated": { level: "info" },
+  "deployment found": { level: "info" },
+  "deployment not found": {
+    level: "warn",
+    remedy:
+      "See that the deployment runs, and that TRIBUTARY_DEPLOYMENT_URL, its key and its certificate are right. It is asked again every few seconds.",
+  },
+  "weights downloading": { level: "info" },
+  "weights fetched": { level: "info" },
+  "weights missing": {
+    level: "error",
+    remedy:
+      "Put the weights where TRIBUTARY_MODEL says, or let `tributary model pull` tell what is in the way. It is tried again.",
+  },
+  "model loaded": { level: "info" },
+  "model not loaded": {
+    level: "error",
+    remedy: "Choose other weights by TRIBUTARY_MODEL, or make room for these. It is tried again.",
+  },
+  "model process ended": {
+    level: "error",
+    remedy:
+      "It is started again by itself. If that happens often: what it wrote last is in `output`, and `tributary doctor` tries it alone.",
+  },
+  // Libraries warn of what is usual, too: at `warn` it would be an alarm at every start.
+  "model warning": { level: "info" },
+};
+
+/** What is known of an event; one that is not in the table is `info`. */
+export function lifecycleEvent(event: string): LifecycleEvent {
+  const known = Object.hasOwn(lifecycleEvents, event) ? lifecycleEvents[event] : undefined;
+  return known ?? { level: "info" };
+}
+
+/** The names of all events. */
+export const lifecycleEventNames: readonly string[] = Object.keys(lifecycleEvents);
