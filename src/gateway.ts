@@ -12,6 +12,7 @@ import { openSqliteLedger } from "./ledger/sqlite/ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import { limits } from "./limits.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
+import { systemTimers } from "./timers.ts";
 
 /** A service that listens. Disposing it drains first. */
 export interface Gateway extends AsyncDisposable {
@@ -53,6 +54,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     workers: opened.use(openBodyWorkers(sealKeys)),
     sealKeys,
     settings: config,
+    timers: systemTimers,
     now: Date.now,
     monotonicMs,
     newId,

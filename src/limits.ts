@@ -51,8 +51,9 @@ export const limits = {
   streamBufferedBytesMax: 1024 * 1024,
   /** What the kernel takes of an answer before its reader does: a bandwidth of 2.5 MiB a second over a path of 100 ms. */
   sendBufferBytes: 128 * 1024,
-  /** A reader that takes nothing of what waits for it for this long counts as gone. */
+  /** A reader that takes nothing of what waits for it for this long counts as gone: while its answer runs, and at its end. */
   readerStallMs: 600_000,
+  readerStallAfterEndMs: 60_000,
   /**
    * Characters of an answer held for a body or a last event; a longer answer is failed, not truncated. Such events
    * repeat the text up to three times, and V8's longest string has 512 Mi characters.

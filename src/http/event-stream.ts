@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { limits } from "../limits.ts";
+import type { Timers } from "../timers.ts";
 
 /** What a stream asks of whoever feeds it. */
 export interface StreamSource {
@@ -32,43 +33,41 @@ export function openEventStream(
     readonly source: StreamSource;
     readonly keepaliveMs: number;
     readonly keepalive: () => string;
-    /** Milliseconds after which a reader that takes nothing counts as gone. */
-    readonly stallMs?: number;
+    readonly timers: Timers;
+    readonly monotonicMs: () => number;
   },
 ): EventStream {
   let body: Body | null = null;
   let paused = false;
   let writtenAtMs = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const stall = openStallWatch(response, parts.stallMs ?? limits.readerStallMs);
+  let timer: unknown;
+  const { monotonicMs, timers } = parts;
 
   function write(frames: string): void {
     if (body === null || frames === "" || response.destroyed) return;
-    writtenAtMs = performance.now();
+    writtenAtMs = monotonicMs();
     body.write(frames);
     if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
     paused = true;
     parts.source.pause();
-    stall.start();
   }
 
   function onDrain(): void {
     if (!paused) return;
     paused = false;
-    stall.stop();
     parts.source.resume();
   }
 
   // One timer a silence, not one a write: it looks when the last write was and sleeps for the rest.
   function watchSilence(): void {
-    const silentMs = performance.now() - writtenAtMs;
+    const silentMs = monotonicMs() - writtenAtMs;
     const leftMs = parts.keepaliveMs - silentMs;
     if (leftMs <= 0) {
       // A reader that stopped has enough to read; more comments would only fill memory.
       if (!paused) write(parts.keepalive());
-      timer = setTimeout(watchSilence, parts.keepaliveMs);
+      timer = timers.set(watchSilence, parts.keepaliveMs);
     } else {
-      timer = setTimeout(watchSilence, leftMs);
+      timer = timers.set(watchSilence, leftMs);
     }
   }
 
@@ -80,19 +79,16 @@ export function openEventStream(
       response.on("drain", onDrain);
       response.socket?.setNoDelay(true);
       write(frames);
-      timer = setTimeout(watchSilence, parts.keepaliveMs);
+      timer = timers.set(watchSilence, parts.keepaliveMs);
     },
     write,
     end(frames) {
-      clearTimeout(timer);
-      stall.stop();
+      timers.clear(timer);
       if (response.destroyed) return;
       body?.end(frames);
-      stall.start();
     },
     stop() {
-      clearTimeout(timer);
-      stall.stop();
+      timers.clear(timer);
     },
   };
 }
@@ -118,20 +114,4 @@ function openBody(response: ServerResponse): Body {
 /** RFC 9112, 7.1. One without data would end the body. */
 function encodeChunk(data: string): string {
   return `${Buffer.byteLength(data).toString(16)}\r\n${data}\r\n`;
-}
-
-/** A reader that never comes back is gone: it would hold a slot, credit and a place in the engine for ever. */
-function openStallWatch(
-  response: ServerResponse,
-  stallMs: number,
-): { start(): void; stop(): void } {
-  let timer: NodeJS.Timeout | undefined;
-  const stop = (): void => clearTimeout(timer);
-  response.once("close", stop);
-  return {
-    start() {
-      timer = setTimeout(() => response.destroy(), stallMs);
-    },
-    stop,
-  };
 }

@@ -267,17 +267,19 @@ function openStreamedAnswer(
   source: { pause(): void; resume(): void },
 ): AnswerWriter {
   let encoder: StreamEncoder | null = null;
-  let openTimer: NodeJS.Timeout | undefined;
+  let openTimer: unknown;
   let opened = false;
   const stream = openEventStream(exchange.response, {
     source,
     keepaliveMs: service.settings.keepaliveMs,
     keepalive: () => encoder?.keepalive() ?? "",
+    timers: service.timers,
+    monotonicMs: service.monotonicMs,
   });
 
   function open(): StreamEncoder {
     if (encoder === null) throw new Error("an answer was opened before it was admitted");
-    clearTimeout(openTimer);
+    service.timers.clear(openTimer);
     if (!opened) {
       opened = true;
       stream.open(encoder.open());
@@ -288,14 +290,14 @@ function openStreamedAnswer(
   return {
     admitted(format, context) {
       encoder = format.openStream(context);
-      openTimer ??= setTimeout(open, limits.headersAfterMs);
+      openTimer ??= service.timers.set(open, limits.headersAfterMs);
     },
     accepted: () => void open(),
     events(batch) {
       stream.write(open().encode(batch));
     },
     end(ending) {
-      clearTimeout(openTimer);
+      service.timers.clear(openTimer);
       if (ending.type === "cancelled") return stream.stop();
       if (ending.type === "finished") return stream.end(open().finish(ending.finish));
       if (opened) return stream.end(open().fail(ending.failure));

@@ -4,6 +4,7 @@ import { Failure, failureFromUnknown } from "../failure.ts";
 import type { RequestId } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
+import { openReaderWatch } from "./reader-watch.ts";
 import { findRoute } from "./routes.ts";
 import { boundSendBuffers } from "./send-buffer.ts";
 import type { Service } from "./service.ts";
@@ -90,6 +91,8 @@ async function serveExchange(
   response.on("error", () => undefined);
   const exchange = openExchange(request, response, { gone: gone.signal, newId: service.newId });
   newest.set(socket, exchange);
+  const reader = openReaderWatch(response, socket, service.timers);
+  reader.allow(limits.readerStallMs);
   let pattern = "";
   try {
     allowOrigin(exchange, service.settings.corsOrigins);
@@ -105,6 +108,7 @@ async function serveExchange(
   } catch (error) {
     fail(exchange, error, service);
   }
+  reader.allow(limits.readerStallAfterEndMs);
   lingerAfterEarlyAnswer(request);
   await closed;
   if (newest.get(socket) === exchange) newest.delete(socket);

@@ -3,6 +3,7 @@ import type { GenerationParts, ServedGeneration } from "../generation/serve-gene
 import type { Ledger } from "../ledger/ledger.ts";
 import type { LedgerForCallers } from "../ledger/receipt.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
+import type { Timers } from "../timers.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -12,6 +13,7 @@ export interface Service extends GenerationParts {
   readonly workers: BodyWorkers;
   readonly sealKeys: readonly SealKey[];
   readonly settings: ServiceSettings;
+  readonly timers: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: (prefix: string) => string;

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EventStream, openEventStream } from "../../src/http/event-stream.ts";
+import { type ManualTimers, openManualTimers } from "../doubles/manual-timers.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -13,7 +14,8 @@ afterEach(() => {
 /** A response over a real socket, and a client that reads nothing until it is told to. */
 async function openPair(): Promise<{
   readonly response: ServerResponse;
-  readonly read: () => Promise<void>;
+  /** Begins to read once the head is there; resolves with what was read so far. */
+  readonly read: () => Promise<() => string>;
 }> {
   const server = createServer();
   cleanups.push(() => {
@@ -30,31 +32,43 @@ async function openPair(): Promise<{
   outgoing.end();
   const [, response] = (await served) as [unknown, ServerResponse];
   response.on("error", () => undefined);
-  const read = async (): Promise<void> => {
+  const read = async (): Promise<() => string> => {
     const incoming = await answered;
+    let text = "";
     incoming.on("error", () => undefined);
-    incoming.resume();
+    incoming.on("data", (piece: Buffer) => {
+      text += piece.toString("latin1");
+    });
+    return () => text;
   };
   return { response, read };
 }
 
-function open(
-  response: ServerResponse,
-  stallMs: number,
-): { readonly stream: EventStream; readonly calls: string[] } {
+const keepaliveMs = 10_000;
+
+function open(response: ServerResponse): {
+  readonly stream: EventStream;
+  readonly calls: string[];
+  readonly timers: ManualTimers;
+} {
+  const timers = openManualTimers();
+  const { monotonicMs } = timers;
   const calls: string[] = [];
   const source = {
     pause: () => void calls.push("pause"),
     resume: () => void calls.push("resume"),
   };
-  const keepalive = (): string => ": ping\n\n";
-  const stream = openEventStream(response, { source, keepaliveMs: 60_000, keepalive, stallMs });
-  return { stream, calls };
+  const keepalive = (): string => {
+    calls.push("keepalive");
+    return ": ping\n\n";
+  };
+  const parts = { source, keepaliveMs, keepalive, timers, monotonicMs };
+  return { stream: openEventStream(response, parts), calls, timers };
 }
 
 /** Everything that a server sends on a connection that opens with `asked`, each request answered by `serve`. */
 async function wire(asked: string, serve: (stream: EventStream) => void): Promise<string> {
-  const server = createServer((_request, response) => serve(open(response, 60_000).stream));
+  const server = createServer((_request, response) => serve(open(response).stream));
   cleanups.push(() => void server.close());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -116,7 +130,7 @@ describe("a stream on the wire", () => {
 describe("a stream whose reader stops", () => {
   it("pauses its source once, and resumes it when the reader goes on", async () => {
     const { response, read } = await openPair();
-    const { stream, calls } = open(response, 60_000);
+    const { stream, calls } = open(response);
     stream.open("data: first\n\n");
     const piece = `data: ${"x".repeat(256 * 1024)}\n\n`;
     for (let pieces = 0; pieces < 40; pieces += 1) stream.write(piece);
@@ -126,13 +140,49 @@ describe("a stream whose reader stops", () => {
     stream.end("data: last\n\n");
   });
 
-  it("counts the reader as gone when it never goes on", async () => {
-    const { response } = await openPair();
-    const { stream } = open(response, 30);
+  it("sends it no keepalives, which would only fill memory, until it goes on", async () => {
+    const { response, read } = await openPair();
+    const { calls, stream, timers } = open(response);
     stream.open("data: first\n\n");
-    const closed = once(response, "close");
-    for (let pieces = 0; pieces < 40; pieces += 1) stream.write("x".repeat(512 * 1024));
-    await closed;
-    expect(response.writableFinished).toBe(false);
+    for (let pieces = 0; pieces < 40; pieces += 1) stream.write("x".repeat(256 * 1024));
+    timers.advance(10 * keepaliveMs);
+    expect(calls).toEqual(["pause"]);
+    await read();
+    await expect.poll(() => calls, { timeout: 10_000 }).toEqual(["pause", "resume"]);
+    timers.advance(keepaliveMs);
+    expect(calls).toEqual(["pause", "resume", "keepalive"]);
+    stream.end("");
+  });
+});
+
+describe("a stream in a silence", () => {
+  it("sends a keepalive when the last write is as long ago as the silence may be, and again", async () => {
+    const { response, read } = await openPair();
+    const { calls, stream, timers } = open(response);
+    stream.open("data: first\n\n");
+    timers.advance(keepaliveMs - 1);
+    stream.write("data: second\n\n");
+    timers.advance(keepaliveMs - 1);
+    expect(calls).toEqual([]);
+    timers.advance(1);
+    expect(calls).toEqual(["keepalive"]);
+    timers.advance(keepaliveMs);
+    expect(calls).toEqual(["keepalive", "keepalive"]);
+    stream.end("data: last\n\n");
+    expect(timers.waiting).toBe(0);
+    const text = await read();
+    const all = "data: first\n\ndata: second\n\n: ping\n\n: ping\n\ndata: last\n\n";
+    await expect.poll(text).toBe(all);
+  });
+
+  it("whose client has left says nothing more, and has no timer left", async () => {
+    const { response } = await openPair();
+    const { stream, timers } = open(response);
+    stream.open("data: first\n\n");
+    response.destroy();
+    timers.advance(3 * keepaliveMs);
+    stream.write("data: more\n\n");
+    stream.stop();
+    expect(timers.waiting).toBe(0);
   });
 });

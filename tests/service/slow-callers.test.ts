@@ -4,12 +4,18 @@ import { openRawConnection, requestHead, wholePost } from "./raw-connection.ts";
 import { expectPlainRefusal, shapeOf, withoutTrace } from "./refusals.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
-const { receiveMs, lingerMs } = vi.hoisted(() => ({ receiveMs: 450, lingerMs: 200 }));
+const { receiveMs, lingerMs, readerStallAfterEndMs } = vi.hoisted(() => ({
+  receiveMs: 450,
+  lingerMs: 200,
+  readerStallAfterEndMs: 200,
+}));
 
-// Everything is as in the service but three durations, which are a minute and seconds there.
+// Everything is as in the service but durations, which are a minute and seconds there.
 vi.mock("../../src/limits.ts", async (load) => {
   const real = await load<{ readonly limits: object }>();
-  return { limits: { ...real.limits, requestReceiveMs: receiveMs, lingerMs } };
+  return {
+    limits: { ...real.limits, requestReceiveMs: receiveMs, lingerMs, readerStallAfterEndMs },
+  };
 });
 
 let service: TestService;
@@ -107,6 +113,20 @@ describe("a slow caller", () => {
       }
       expect(endless.socket.destroyed).toBe(true);
     });
+  });
+});
+
+describe("a caller who never reads", () => {
+  it("is closed, with all the requests that were sent one behind the other", async () => {
+    using connection = await openRawConnection(service.url);
+    connection.socket.pause();
+    connection.write(requestHead("GET /metrics").repeat(2_000));
+    const closed = new Promise<void>((resolve) => connection.socket.once("error", () => resolve()));
+    // A reset shows with the next write only: a reader that is paused sees no end.
+    const timer = setInterval(() => connection.write("x"), 20);
+    await Promise.race([closed, connection.closed]);
+    clearInterval(timer);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
   });
 });
 
