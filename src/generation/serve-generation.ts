@@ -56,6 +56,7 @@ export interface AnswerSink {
 export interface Leases {
   /** `askedAtMs`: monotonic time just before the admission was asked for; the lease cannot have begun earlier. */
   hold(requestId: RequestId, onLost: () => void, askedAtMs: number): void;
+  settling(requestId: RequestId): void; // its settlement is sent now: it can no longer be lost
   drop(requestId: RequestId): void;
 }
 
@@ -257,6 +258,7 @@ async function settle(
 ): Promise<bigint> {
   const { requestId, caller } = order;
   const { outcome, usage, firstOutputMs, totalMs } = facts;
+  parts.leases.settling(requestId);
   const settling = parts.ledger
     .settle({ requestId, accountId: caller.accountId, outcome, usage, firstOutputMs, totalMs })
     .then((settled) => settled.chargedNanos)

@@ -9,6 +9,11 @@ export interface LeaseKeeper extends AsyncDisposable {
    * monotonic time just before the admission was asked for: the lease cannot have begun earlier.
    */
   hold(requestId: RequestId, onLost: () => void, askedAtMs?: number): void;
+  /**
+   * Its settlement has been sent: the lease is still renewed, but a store that calls it closed has most likely committed
+   * that settlement, and there is nothing left to cancel.
+   */
+  settling(requestId: RequestId): void;
   drop(requestId: RequestId): void;
 }
 
@@ -32,7 +37,8 @@ export interface LeaseKeeperParts {
 interface Held {
   /** By the monotonic clock. */
   endsAtMs: number;
-  cancelled: boolean;
+  /** Cannot be lost: it was cancelled, or its settlement is on the way. */
+  over: boolean;
   readonly onLost: () => void;
 }
 
@@ -82,6 +88,7 @@ export function openLeaseKeeper(
 
   return {
     hold: leases.hold,
+    settling: leases.settling,
     drop: leases.drop,
     async [Symbol.asyncDispose]() {
       closed = true;
@@ -96,6 +103,7 @@ type HeldParts = Required<LeaseKeeperParts>;
 
 interface HeldLeases {
   readonly hold: LeaseKeeper["hold"];
+  readonly settling: LeaseKeeper["settling"];
   readonly drop: LeaseKeeper["drop"];
   /** What is held at this moment. */
   all(): ReadonlyMap<RequestId, Held>;
@@ -108,7 +116,7 @@ interface HeldLeases {
   close(): void;
 }
 
-/** Whatever the store does meanwhile, nothing of ours runs into the end of its lease. */
+/** Whatever the store does meanwhile, each held generation is cancelled before its lease ends. */
 function openHeldLeases(parts: HeldParts): HeldLeases {
   const { leaseMs, monotonicMs, telemetry, timers } = parts;
   const safetyMs = leaseSafetyMs(leaseMs);
@@ -117,11 +125,11 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
   let closed = false;
 
   function cancel(lost: readonly Held[]): void {
-    const fresh = lost.filter((one) => !one.cancelled);
+    const fresh = lost.filter((one) => !one.over);
     if (fresh.length === 0) return;
     telemetry.leasesLost({ count: fresh.length });
     for (const one of fresh) {
-      one.cancelled = true;
+      one.over = true;
       one.onLost();
     }
   }
@@ -131,7 +139,7 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
     const untilMs = monotonicMs() + safetyMs;
     cancel([...held.values()].filter((one) => one.endsAtMs <= untilMs));
     let next = Infinity;
-    for (const one of held.values()) if (!one.cancelled) next = Math.min(next, one.endsAtMs);
+    for (const one of held.values()) if (!one.over) next = Math.min(next, one.endsAtMs);
     if (next !== Infinity) watch(next - safetyMs);
   }
 
@@ -145,20 +153,20 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
   return {
     hold(requestId, onLost, askedAtMs = monotonicMs()) {
       const endsAtMs = askedAtMs + leaseMs;
-      held.set(requestId, { endsAtMs, cancelled: false, onLost });
+      held.set(requestId, { endsAtMs, over: false, onLost });
       watch(endsAtMs - safetyMs);
+    },
+    settling(requestId) {
+      const one = held.get(requestId);
+      if (one !== undefined) one.over = true;
     },
     drop: (requestId) => void held.delete(requestId),
     all: () => new Map(held),
     renewed(asked, ours, startedAtMs) {
       const lost: Held[] = [];
       for (const [requestId, one] of asked) {
-        if (ours.has(requestId)) {
-          one.endsAtMs = startedAtMs + leaseMs;
-        } else if (held.get(requestId) === one) {
-          held.delete(requestId);
-          lost.push(one);
-        }
+        if (ours.has(requestId)) one.endsAtMs = startedAtMs + leaseMs;
+        else if (held.delete(requestId)) lost.push(one);
       }
       cancel(lost);
     },

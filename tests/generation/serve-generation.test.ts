@@ -31,6 +31,7 @@ function begin(faults: {
   const settlements: Settlement[] = [];
   const calls: string[] = [];
   const leases = new Map<string, () => void>();
+  const settling: string[] = [];
   let facts: GenerationFacts | null = null;
   const started = Promise.withResolvers<GenerationSink>();
   const ended = Promise.withResolvers<AnswerEnding>();
@@ -116,6 +117,7 @@ function begin(faults: {
       telemetry,
       leases: {
         hold: (id, onLost) => void leases.set(id, onLost),
+        settling: (id) => void settling.push(`${id}, ${String(settlements.length)} sent`),
         drop: (id) => void leases.delete(id),
       },
       monotonicMs: () => performance.now(),
@@ -126,6 +128,7 @@ function begin(faults: {
     settlements,
     calls,
     leases,
+    settling,
     served,
     sink: started.promise,
     ended: ended.promise,
@@ -155,6 +158,8 @@ describe("serving a generation", () => {
     expect(await one.ended).toMatchObject({ type: "finished", finish: { usage } });
     expect(one.calls).toEqual(["admitted", "start 100", "accepted", "events", "finished"]);
     expect(one.settlements).toMatchObject([{ outcome: "completed", usage }]);
+    // Before it is sent: the store may close the reservation in the same moment as it is asked to renew it.
+    expect(one.settling).toEqual(["req_1, 0 sent"]);
     expect(one.leases.size).toBe(0);
   });
 

@@ -211,6 +211,30 @@ describe("the lease keeper", () => {
     expect(lost).toEqual([]);
   });
 
+  test("one whose settlement is on the way is renewed, and is not lost when the store calls it closed", async () => {
+    await using scene = openScene();
+    const lost = hold(scene, "req_1");
+    scene.keeper.settling("req_1");
+    await scene.time.advance(20_000);
+    expect(scene.renewals).toEqual([[20_000, ["req_1"]]]);
+    scene.renew = () => Promise.resolve(new Set());
+    await scene.time.advance(20_000);
+    expect(lost).toEqual([]);
+    expect(scene.events).toEqual([]);
+  });
+
+  test("one whose settlement waits for a store that is away is not lost either", async () => {
+    await using scene = openScene();
+    const lost = hold(scene, "req_1");
+    const other = hold(scene, "req_2");
+    scene.keeper.settling("req_1");
+    scene.keeper.settling("req_3");
+    scene.renew = () => Promise.reject(new Error("no store"));
+    await scene.time.advance(100_000);
+    expect([lost, other]).toEqual([[], [50_000]]);
+    expect(scene.events.filter((event) => event.startsWith("lost"))).toEqual(["lost 1"]);
+  });
+
   test("short leases keep the proportions", async () => {
     await using scene = openScene(6_000);
     scene.renew = () => Promise.reject(new Error("no store"));

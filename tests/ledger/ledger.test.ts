@@ -5,6 +5,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
 import workerThreads, { type Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
+import { openLeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { AdmitOrder, Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import type { StoreSettings } from "../../src/ledger/sqlite/store.ts";
@@ -312,6 +313,48 @@ describe("when the store cannot", () => {
     expect(threads.started).toHaveLength(2);
     expect(auditProblems(file.path)).toEqual([]);
   });
+});
+
+/** A renewal that is sent in the same moment as a settlement, again and again; how many leases it says were lost. */
+async function renewWhileSettling(ledger: Ledger, key: string, rounds: number): Promise<number> {
+  let lost = 0;
+  let next = Promise.withResolvers<() => void>();
+  await using keeper = openLeaseKeeper(ledger, {
+    leaseMs: 60_000,
+    timers: {
+      // The other timer is for the end of the earliest lease.
+      set: (callback, delayMs) => void (delayMs <= 20_000 && next.resolve(callback)),
+      clear: () => {},
+    },
+    telemetry: {
+      leasesLost: ({ count }) => void (lost += count),
+      reservationsExpired: () => {},
+      ledgerRetry: () => {},
+    },
+  });
+  for (let round = 0; round < rounds; round += 1) {
+    const order = await admitOne(ledger, key);
+    keeper.hold(order.requestId, () => void (lost += 1));
+    const tick = await next.promise;
+    next = Promise.withResolvers();
+    // As a generation does it, with the steps that its promises take.
+    keeper.settling(order.requestId);
+    const settling = ledger
+      .settle(settlementOf(order))
+      .then(({ chargedNanos }) => chargedNanos)
+      .catch(() => 0n)
+      .finally(() => keeper.drop(order.requestId));
+    tick();
+    expect(await settling).toBe(580_000n);
+  }
+  await next.promise;
+  return lost;
+}
+
+test("a lease that is renewed in the moment of its settlement is not reported as lost", async () => {
+  using file = temporaryLedger();
+  await using ledger = await open(file.path);
+  expect(await renewWhileSettling(ledger, await newKey(ledger), 20)).toBe(0);
 });
 
 /** Every worker thread that is started from now on. */

@@ -134,6 +134,9 @@ export class Replica {
           };
           this.keeper.hold(requestId, lost, askedAtMs);
         },
+        settling: (requestId) => {
+          this.keeper.settling(requestId);
+        },
         drop: (requestId) => {
           this.keeper.drop(requestId);
         },
