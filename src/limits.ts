@@ -78,6 +78,9 @@ export const limits = {
   ledgerBusyMs: 5_000,
   /** Operations that may wait for the ledger's thread; more are refused as overload, so that memory stays bounded. */
   ledgerWaitingMax: 20_000,
+  /** A ledger's thread that died is replaced after the first of these at the earliest, then after twice as long each time. */
+  ledgerRestartFirstMs: 250,
+  ledgerRestartLongestMs: 5_000,
   /** Operations in one commit: a group must not keep others waiting longer than a slow disk does. */
   ledgerGroupMax: 256,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */

@@ -206,13 +206,7 @@ function sealSecret(): Uint8Array {
 function operatorFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch((error: unknown) => {
-      if (!(error instanceof StoreFault) || error.kind === "bug") throw error;
-      throw new OperatorError(
-        "not_possible",
-        error.kind === "busy"
-          ? "Another process keeps the ledger locked. Try again when it has finished."
-          : "The ledger cannot be read or written. Check that its disk has room, is writable and in order, or that its database answers.",
-        error,
-      );
+      if (!(error instanceof StoreFault) || error.remedy === null) throw error;
+      throw new OperatorError("not_possible", `${error.remedy} (${error.message})`, error);
     });
 }

@@ -4,6 +4,8 @@ export interface CauseDescription {
   readonly code: string | null;
   /** Only where it cannot quote what a caller or a model wrote. */
   readonly message: string | null;
+  /** What the operator can do about it, where the error says so. */
+  readonly remedy?: string;
   /** Places in the source, without the message that a stack begins with. */
   readonly stack: string | null;
   readonly cause: CauseDescription | null;
@@ -22,13 +24,18 @@ export interface CauseWording {
 
 /**
  * An error in words that may be kept. Messages are left out unless `withMessages`, or unless they come from the system,
- * from SQLite or from undici: JSON.parse, for one, quotes the text that it could not read, which is somebody's prompt.
+ * from SQLite or from undici, or from an error with a `remedy`, whose class promises that it quotes no caller: JSON.parse,
+ * for one, quotes the text that it could not read, which is a prompt.
  */
 export function describeCause(error: unknown, wording: CauseWording, depth = 1): CauseDescription {
   if (!(error instanceof Error))
     return { name: typeof error, code: null, message: null, stack: null, cause: null };
   const code = textOf(error, "code");
-  const system = textOf(error, "syscall") !== null || /^(?:UND_ERR|ERR_SQLITE)/.test(code ?? "");
+  const remedy = textOf(error, "remedy");
+  const system =
+    remedy !== null ||
+    textOf(error, "syscall") !== null ||
+    /^(?:UND_ERR|ERR_SQLITE|SQLITE)/.test(code ?? "");
   const deeper = error.cause !== undefined && depth < causesMax;
   return {
     name: error.name,
@@ -37,6 +44,7 @@ export function describeCause(error: unknown, wording: CauseWording, depth = 1):
       wording.withMessages || system
         ? wording.redact(error.message).slice(0, messageCharactersMax)
         : null,
+    ...(remedy === null ? {} : { remedy: wording.redact(remedy) }),
     stack: stackPlaces(error),
     cause: deeper ? describeCause(error.cause, wording, depth + 1) : null,
   };
@@ -49,7 +57,7 @@ function stackPlaces(error: Error): string | null {
   return lines.length === 0 ? null : lines.slice(0, stackLinesMax).join("\n");
 }
 
-function textOf(error: Error, field: "code" | "syscall"): string | null {
+function textOf(error: Error, field: "code" | "syscall" | "remedy"): string | null {
   const value = (error as unknown as Record<string, unknown>)[field];
-  return typeof value === "string" ? value.slice(0, 100) : null;
+  return typeof value === "string" ? value.slice(0, messageCharactersMax) : null;
 }

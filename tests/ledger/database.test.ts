@@ -94,19 +94,22 @@ describe("the ledger's file", () => {
   });
 
   test.each([
-    ["a folder", (path: string) => mkdirSync(path, { recursive: true })],
+    [
+      "a folder",
+      (path: string) => mkdirSync(path, { recursive: true }),
+      /cannot be opened: EISDIR.*Check that its folder exists/,
+    ],
     [
       "text",
       (path: string) => {
         writeFileSync(path, "this is no database, only words. ".repeat(100));
       },
+      /cannot be opened: file is not a database\. The file is no ledger.*Name another file/,
     ],
-  ])("says what to do when the path is %s", (_name, prepare) => {
+  ])("says what to do when the path is %s", (_name, prepare, words) => {
     using ledger = temporaryLedger();
     prepare(ledger.path);
-    expect(() => openDatabase({ ...full, path: ledger.path })).toThrow(
-      /cannot be opened: .*Check that its folder exists/,
-    );
+    expect(() => openDatabase({ ...full, path: ledger.path })).toThrow(words);
   });
 
   test("says what to do when the folder cannot be made", () => {

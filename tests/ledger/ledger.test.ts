@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -355,6 +356,90 @@ test("a lease that is renewed in the moment of its settlement is not reported as
   using file = temporaryLedger();
   await using ledger = await open(file.path);
   expect(await renewWhileSettling(ledger, await newKey(ledger), 20)).toBe(0);
+});
+
+describe("a thread that dies while the file is locked", () => {
+  test("is replaced by one, which all wait for, and which ends with the ledger", async () => {
+    using file = temporaryLedger();
+    using threads = watchThreads();
+    let monotonicMs = 0;
+    const ledger = await openSqliteLedger(
+      { ...defaultSettings, path: file.path },
+      { now: Date.now, monotonicMs: () => monotonicMs },
+    );
+    const key = await newKey(ledger);
+    const held = lock(file.path);
+    monotonicMs += 1_000;
+    await threads.started[0]?.terminate();
+    const answers: Promise<string>[] = [];
+    for (let call = 0; call < 8; call += 1) {
+      answers.push(refusal(ledger.authorize(key, true)));
+      await new Promise((resolve) => setImmediate(resolve));
+      monotonicMs += 10_000;
+    }
+    expect(threads.started).toHaveLength(2);
+    held.release();
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(["done"]));
+    await ledger[Symbol.asyncDispose]();
+    // One that has ended has no number any more.
+    expect(threads.started.map(({ threadId }) => threadId)).toEqual([-1, -1]);
+    expect(auditProblems(file.path)).toEqual([]);
+  });
+
+  test("ends with a ledger that is closed before it has opened, after the settlement that waits for it", async () => {
+    using file = temporaryLedger();
+    using threads = watchThreads();
+    const parts = { now: Date.now, monotonicMs: () => 10_000 * threads.started.length };
+    const ledger = await openSqliteLedger({ ...defaultSettings, path: file.path }, parts);
+    const admitted = await admitOne(ledger, await newKey(ledger));
+    const held = lock(file.path);
+    await threads.started[0]?.terminate();
+    const settling = ledger.settle(settlementOf(admitted));
+    await expect.poll(() => threads.started.length).toBe(2);
+    const closing = ledger[Symbol.asyncDispose]();
+    held.release();
+    await closing;
+    expect((await settling).applied).toBe(true);
+    expect(threads.started.map(({ threadId }) => threadId)).toEqual([-1, -1]);
+  });
+
+  test("is replaced ever more seldom while its file cannot be opened, and settlements wait for it", async () => {
+    using file = temporaryLedger();
+    using threads = watchThreads();
+    let monotonicMs = 0;
+    const retries: unknown[] = [];
+    let again = (): void => {};
+    const ledger = await openSqliteLedger(
+      { ...defaultSettings, path: file.path },
+      {
+        now: Date.now,
+        monotonicMs: () => monotonicMs,
+        telemetry: { ledgerRetry: ({ cause }) => void retries.push(cause) },
+        timers: { set: (work) => void (again = work), clear: () => {} },
+      },
+    );
+    const key = await newKey(ledger);
+    const admitted = await admitOne(ledger, key);
+    await threads.started[0]?.terminate();
+    const away = `${file.path}.away`;
+    renameSync(file.path, away);
+    mkdirSync(file.path);
+    const settling = ledger.settle(settlementOf(admitted));
+    const starts: number[] = [];
+    for (; monotonicMs < 20_000; monotonicMs += 250) {
+      const before = threads.started.length;
+      expect(await refusal(ledger.authorize(key, true))).toBe("overloaded");
+      if (threads.started.length > before) starts.push(monotonicMs);
+    }
+    expect(starts).toEqual([250, 750, 1_750, 3_750, 7_750, 12_750, 17_750]);
+    expect(retries).toMatchObject([{ kind: "unavailable", reason: "thread-ended" }]);
+    rmdirSync(file.path);
+    renameSync(away, file.path);
+    monotonicMs += 10_000;
+    again();
+    expect((await settling).applied).toBe(true);
+    await ledger[Symbol.asyncDispose]();
+  });
 });
 
 /** Every worker thread that is started from now on. */

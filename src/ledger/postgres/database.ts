@@ -71,9 +71,12 @@ export function openDatabase(settings: DatabaseSettings): Database {
   let closed = false;
 
   async function once<Value>(work: (query: Query) => Promise<Value>): Promise<Value> {
-    if (closed) throw new StoreFault("unavailable", "the ledger has been closed");
+    if (closed)
+      throw new StoreFault("unavailable", "the ledger has been closed", { reason: "closed" });
     if (pool.waitingCount >= limits.ledgerWaitingMax)
-      throw new StoreFault("busy", "too many operations wait for the ledger");
+      throw new StoreFault("busy", "too many operations wait for the ledger", {
+        reason: "overloaded",
+      });
     const client = await pool.connect();
     let broken = true;
     // One that breaks during a query tells the query; this keeps the same event from ending the process.

@@ -1,23 +1,41 @@
 import { DatabaseError } from "pg";
-import { StoreFault, type FaultKind } from "../store-fault.ts";
+import { type FaultKind, type FaultReason, StoreFault } from "../store-fault.ts";
 
-// SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html).
-const conflicts = new Set(["40001" /* serialization_failure */, "40P01" /* deadlock_detected */]);
-const busy = new Set([
-  "55P03" /* lock_not_available */,
-  "57014" /* query_canceled, by the statement timeout */,
-]);
-const unavailableClasses = new Set([
-  "08" /* connection */,
-  "28" /* authorization */,
-  "3D" /* no such database */,
-  "53" /* insufficient resources: disk, memory, connections */,
-  "57" /* operator intervention: shut down, starting up */,
-  "58" /* system error */,
-  "F0" /* configuration file */,
-  "XX" /* corrupted */,
-]);
-const unavailable = new Set(["25006" /* read only: a standby */]);
+interface Meaning {
+  readonly kind: FaultKind;
+  readonly reason: FaultReason;
+}
+
+function busy(reason: FaultReason): Meaning {
+  return { kind: "busy", reason };
+}
+
+function unavailable(reason: FaultReason): Meaning {
+  return { kind: "unavailable", reason };
+}
+
+// SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html): a code, or else its class; any other is a bug.
+const meanings: Readonly<Record<string, Meaning>> = {
+  "40001": busy("locked"), // serialization_failure
+  "40P01": busy("locked"), // deadlock_detected
+  "55P03": busy("too-long"), // lock_not_available
+  "57014": busy("too-long"), // query_canceled, by the statement timeout
+  "08": unavailable("database-away"), // connection
+  "25006": unavailable("database-read-only"), // a standby
+  "26000": unavailable("pooler"), // a named statement that another connection has
+  "42P05": unavailable("pooler"), // a named statement that was made for another client
+  "28": unavailable("password-wrong"), // authorization
+  "3D": unavailable("database-missing"),
+  "42501": unavailable("not-permitted"),
+  "53": unavailable("database-full"), // disk, memory
+  "53300": unavailable("too-many-connections"),
+  "57": unavailable("database-restarting"), // operator intervention: shut down, starting up
+  "58": unavailable("database-corrupt"), // system error
+  F0: unavailable("database-corrupt"), // configuration file
+  XX: unavailable("database-corrupt"),
+};
+
+const conflicts = new Set(["40001", "40P01"]);
 
 /** Whether the same transaction, done again now, may well succeed: others got in its way. */
 export function isConflict(error: unknown): boolean {
@@ -29,37 +47,51 @@ export function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError && error.severity === "ERROR";
 }
 
-const notUpClasses = new Set(["08", "53", "57"]);
+const passing = new Set<FaultReason>([
+  "database-away",
+  "database-full",
+  "database-restarting",
+  "database-silent",
+  "too-long",
+  "too-many-connections",
+]);
 
 /** Whether it may work in a moment with the same settings: the server is starting, or nothing listens there yet. */
 export function isNotUpYet(error: unknown): boolean {
-  if (error instanceof DatabaseError) return notUpClasses.has((error.code ?? "").slice(0, 2));
-  if (!(error instanceof Error) || faultKind(error) !== "unavailable") return false;
-  // Of the system, or of the driver, whose own have no code; what is wrong with a certificate has one.
-  if ("code" in error) return "syscall" in error || isAggregate(error);
-  return !/\bSSL\b/.test(error.message);
+  const meaning = meaningOf(error);
+  return meaning !== null && passing.has(meaning.reason);
 }
 
-/** What kind of fault an error of the driver is. */
-export function faultKind(error: unknown): FaultKind {
-  if (error instanceof DatabaseError) {
-    const code = error.code ?? "";
-    if (conflicts.has(code) || busy.has(code)) return "busy";
-    return unavailableClasses.has(code.slice(0, 2)) || unavailable.has(code)
-      ? "unavailable"
-      : "bug";
-  }
-  if (!(error instanceof Error)) return "bug";
-  // Of the system: connection refused, reset, no such host or socket.
-  if ("syscall" in error || "code" in error) return "unavailable";
-  // The driver's own have neither class nor code.
-  return /connection|connect|timeout|terminated/i.test(error.message) ? "unavailable" : "bug";
-}
-
-/** The fault as the ledger knows it; what is no fault of the driver stays as it is. */
+/** The fault as the ledger knows it. */
 export function storeFault(error: unknown): StoreFault {
-  const kind = faultKind(error);
-  return new StoreFault(kind, `PostgreSQL: ${wordsOf(error)}`, error);
+  const meaning = meaningOf(error);
+  const code = codeOf(error);
+  const facts = { reason: meaning?.reason ?? null, code, cause: error };
+  return new StoreFault(meaning?.kind ?? "bug", `PostgreSQL: ${wordsOf(error)}`, facts);
+}
+
+function meaningOf(error: unknown): Meaning | null {
+  if (error instanceof DatabaseError) {
+    if (/unsupported startup parameter/.test(error.message)) return unavailable("pooler");
+    const code = error.code ?? "";
+    return meanings[code] ?? meanings[code.slice(0, 2)] ?? null;
+  }
+  if (isAggregate(error)) return meaningOf(error.errors[0]);
+  if (!(error instanceof Error)) return null;
+  // Of the system: connection refused, reset, no such host or socket.
+  if ("syscall" in error) return unavailable("database-away");
+  // What else has a code is of the encrypted connection.
+  if ("code" in error || /\bSSL\b/.test(error.message)) return unavailable("certificate");
+  // The driver's own have neither class nor code.
+  if (/^SASL|password/i.test(error.message)) return unavailable("password-wrong");
+  if (/timeout/i.test(error.message)) return unavailable("database-silent");
+  return /connection|connect|terminated/i.test(error.message) ? unavailable("database-away") : null;
+}
+
+function codeOf(error: unknown): string | null {
+  if (isAggregate(error)) return codeOf(error.errors[0]);
+  if (!(error instanceof Error) || !("code" in error)) return null;
+  return typeof error.code === "string" ? error.code : null;
 }
 
 /** A host with several addresses gives an error for each, and none of its own. */

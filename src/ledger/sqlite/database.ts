@@ -5,7 +5,7 @@ import { limits } from "../../limits.ts";
 import { rateWindow } from "../migrations/sqlite/rate-window.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
-import { faultKind } from "./fault.ts";
+import { faultKind, storeFault } from "./fault.ts";
 import { numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
@@ -184,10 +184,13 @@ function syncFolders(path: string): void {
 }
 
 function unusable(path: string, cause: unknown): OperatorError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const fault = storeFault(cause);
+  const remedy =
+    fault.remedy ??
+    "Check that its folder exists on a local disk, is writable and has room, or name another file in TRIBUTARY_DATABASE_URL.";
   return new OperatorError(
     "ledger_unusable",
-    `The ledger ${path} cannot be opened: ${reason}. Check that its folder exists on a local disk, is writable and has room, or name another file in TRIBUTARY_DATABASE_URL.`,
+    `The ledger ${path} cannot be opened: ${fault.message}. ${remedy}`,
     cause,
   );
 }

@@ -1,15 +1,12 @@
 import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
 import type { StoreSettings } from "./store.ts";
-import { connectStore } from "./worker-client.ts";
+import { connectStore, type StoreClientParts } from "./worker-client.ts";
 
 /** Where the ledger is and what it decides by. */
 export type SqliteLedgerSettings = StoreSettings;
 
 /** What the ledger works with. */
-export interface SqliteLedgerParts extends StoreLedgerParts {
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
+export interface SqliteLedgerParts extends StoreLedgerParts, StoreClientParts {}
 
 /** Both halves of the ledger on one SQLite file. */
 export type SqliteLedger = StoreLedger;
@@ -19,5 +16,5 @@ export async function openSqliteLedger(
   settings: SqliteLedgerSettings,
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
-  return openStoreLedger(await connectStore(settings, parts.now), parts);
+  return openStoreLedger(await connectStore(settings, parts), parts);
 }

@@ -1,7 +1,7 @@
 import { Failure, failureFromData, failureToData, type FailureData } from "../../failure.ts";
 import { OperatorError, type OperatorErrorCode } from "../operator-error.ts";
-import { StoreFault, type FaultKind } from "../store-fault.ts";
-import { faultKind } from "./fault.ts";
+import { type FaultKind, type FaultReason, StoreFault } from "../store-fault.ts";
+import { storeFault } from "./fault.ts";
 import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "../operations.ts";
 
 /**
@@ -43,20 +43,42 @@ export type NumberedAnswer =
 export type AnswerError =
   | { readonly type: "failure"; readonly failure: FailureData }
   | { readonly type: "operator"; readonly code: OperatorErrorCode; readonly message: string }
-  | { readonly type: "fault"; readonly kind: FaultKind; readonly text: string };
+  | { readonly type: "fault"; readonly fault: FaultData };
+
+/** A fault as plain data: what SQLite said, and where in the other thread. */
+interface FaultData {
+  readonly kind: FaultKind;
+  readonly reason: FaultReason | null;
+  readonly code: string | null;
+  readonly message: string;
+  readonly stack: string | null;
+  /** Of a bug: the error's class. */
+  readonly bug: string | null;
+}
 
 /** An answer, ready to travel. */
 export function answerToData(id: number, answer: StoreAnswer): NumberedAnswer {
   return answer.ok ? { id, value: answer.value } : { id, error: answerErrorToData(answer.error) };
 }
 
-/** An error, ready to travel; the text of a fault is for the log alone. */
+/** An error, ready to travel. */
 export function answerErrorToData(error: unknown): AnswerError {
   if (error instanceof Failure) return { type: "failure", failure: failureToData(error) };
   if (error instanceof OperatorError)
     return { type: "operator", code: error.code, message: error.message };
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { type: "fault", kind: faultKind(error), text };
+  const { cause, code, kind, message, reason, stack } = storeFault(error);
+  const bug = cause instanceof Error ? cause : null;
+  return {
+    type: "fault",
+    fault: {
+      kind,
+      reason,
+      code,
+      message,
+      stack: bug?.stack ?? stack ?? null,
+      bug: bug?.name ?? null,
+    },
+  };
 }
 
 /** The error that data describes. */
@@ -67,8 +89,17 @@ export function answerErrorFromData(data: AnswerError): Failure | OperatorError 
     case "operator":
       return new OperatorError(data.code, data.message);
     case "fault":
-      return new StoreFault(data.kind, data.text);
+      return faultFromData(data.fault);
     default:
       return data satisfies never;
   }
+}
+
+function faultFromData({ bug, code, kind, message, reason, stack }: FaultData): StoreFault {
+  const place = stack === null ? {} : { stack };
+  if (bug !== null) {
+    const cause = Object.assign(new Error(message), place, { name: bug });
+    return new StoreFault(kind, message, { reason, code, cause });
+  }
+  return Object.assign(new StoreFault(kind, message, { reason, code }), place);
 }

@@ -12,6 +12,14 @@ import { StoreFault } from "../store-fault.ts";
 import type { StoreClient } from "../store-ledger.ts";
 import type { StoreSettings } from "./store.ts";
 
+/** What the client of the ledger's thread works with. */
+export interface StoreClientParts {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonicMs?: () => number;
+}
+
 interface Pending {
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
@@ -24,19 +32,17 @@ interface Thread {
   readonly exited: Promise<void>;
 }
 
-// A thread that died is replaced at most this often.
-const restartAfterMs = 250;
-
 /** Starts the thread and waits until the ledger is open. */
 export async function connectStore(
   settings: StoreSettings,
-  now: () => number,
+  { monotonicMs = () => performance.now(), now }: StoreClientParts,
 ): Promise<StoreClient> {
   let lastId = 0;
   let closed = false;
   let unsent: NumberedCall[] = [];
-  let startedAtMs = performance.now();
   let thread: Thread | null = null;
+  let waitingForThread = 0;
+  const reopen = openReopening(() => startThread(settings, forget), monotonicMs);
   thread = await startThread(settings, forget);
 
   function forget(ended: Worker): void {
@@ -50,19 +56,19 @@ export async function connectStore(
     thread?.worker.postMessage(message, []);
   }
 
-  async function running(): Promise<Thread> {
-    if (thread !== null) return thread;
-    if (performance.now() - startedAtMs < restartAfterMs)
-      throw new StoreFault("unavailable", "the ledger's thread has ended and is being replaced");
-    startedAtMs = performance.now();
-    const started = await startThread(settings, forget);
-    thread = started;
-    return started;
+  async function postToNextThread(name: OperationName, argument: unknown): Promise<never> {
+    if (waitingForThread >= limits.ledgerWaitingMax) throw tooMany();
+    waitingForThread += 1;
+    try {
+      thread = await reopen.next();
+    } finally {
+      waitingForThread -= 1;
+    }
+    return post(name, argument, thread);
   }
 
   function post(name: OperationName, argument: unknown, to: Thread): Promise<never> {
-    if (to.pending.size >= limits.ledgerWaitingMax)
-      return Promise.reject(new StoreFault("busy", "too many operations wait for the ledger"));
+    if (to.pending.size >= limits.ledgerWaitingMax) return Promise.reject(tooMany());
     lastId += 1;
     const id = lastId;
     // The calls of one tick travel as one message.
@@ -76,14 +82,15 @@ export async function connectStore(
   return {
     call(name, argument) {
       if (closed)
-        return Promise.reject(new StoreFault("unavailable", "the ledger has been closed"));
-      return thread === null
-        ? running().then((started) => post(name, argument, started))
-        : post(name, argument, thread);
+        return Promise.reject(
+          new StoreFault("unavailable", "the ledger has been closed", { reason: "closed" }),
+        );
+      return thread === null ? postToNextThread(name, argument) : post(name, argument, thread);
     },
     async [Symbol.asyncDispose]() {
       closed = true;
-      const ending = thread;
+      // A thread that is only opening the file holds the process open as well.
+      const ending = thread ?? (await reopen.underWay());
       if (ending === null) return;
       // Behind the calls of this tick, which are still in the queue.
       await Promise.resolve();
@@ -92,6 +99,64 @@ export async function connectStore(
       await ending.exited;
     },
   };
+}
+
+interface Reopening {
+  /** The next thread, the same one for all who ask; rejects with a StoreFault. */
+  next(): Promise<Thread>;
+  /** The one that is being started; null: none, or it could not be opened. */
+  underWay(): Promise<Thread | null>;
+}
+
+/** One thread at a time, and ever more seldom as long as they end soon: each start reads and locks the file. */
+function openReopening(start: () => Promise<Thread>, monotonicMs: () => number): Reopening {
+  let opening: Promise<Thread> | null = null;
+  let reason: unknown = null;
+  let startedAtMs = monotonicMs();
+  let delayMs: number = limits.ledgerRestartFirstMs;
+
+  async function open(): Promise<Thread> {
+    try {
+      return await start();
+    } catch (error) {
+      reason = error;
+      throw asFault(error);
+    } finally {
+      opening = null;
+    }
+  }
+
+  return {
+    next() {
+      if (opening !== null) return opening;
+      const livedMs = monotonicMs() - startedAtMs;
+      if (livedMs < delayMs) return Promise.reject(asFault(reason));
+      const calm = livedMs >= 2 * limits.ledgerRestartLongestMs;
+      delayMs = calm
+        ? limits.ledgerRestartFirstMs
+        : Math.min(delayMs * 2, limits.ledgerRestartLongestMs);
+      startedAtMs = monotonicMs();
+      opening = open();
+      return opening;
+    },
+    underWay: () => opening?.catch(() => null) ?? Promise.resolve(null),
+  };
+}
+
+/** A file that cannot be opened again is no mistake in the settings: what waits for the ledger goes on waiting. */
+function asFault(error: unknown): StoreFault {
+  if (error instanceof StoreFault) return error;
+  const words = error instanceof Error ? `: ${error.message}` : " and is being replaced";
+  return new StoreFault("unavailable", `the ledger's thread has ended${words}`, {
+    reason: "thread-ended",
+    ...(error instanceof Error ? { cause: error } : {}),
+  });
+}
+
+function tooMany(): StoreFault {
+  return new StoreFault("busy", "too many operations wait for the ledger", {
+    reason: "overloaded",
+  });
 }
 
 async function startThread(
@@ -109,9 +174,9 @@ async function startThread(
   });
   const exited = new Promise<void>((resolve) => {
     worker.on("exit", () => {
-      // Before anybody hears of it: nobody may ask a thread that has gone.
+      // Before a caller hears of it: no call may go to a thread that has gone.
       forget(worker);
-      for (const { reject } of pending.values()) reject(diedFault(cause));
+      for (const { reject } of pending.values()) reject(asFault(cause));
       pending.clear();
       resolve();
     });
@@ -139,13 +204,8 @@ async function startThread(
       }
     });
     worker.on("exit", () => {
-      reject(diedFault(cause));
+      reject(asFault(cause));
     });
   });
   return { worker, pending, exited };
-}
-
-function diedFault(cause: unknown): StoreFault {
-  const reason = cause instanceof Error ? (cause.stack ?? cause.message) : "no reason given";
-  return new StoreFault("unavailable", `the ledger's thread has ended: ${reason}`);
 }
