@@ -17,7 +17,7 @@ import { presentedKey } from "./credentials.ts";
 import { openEventStream } from "./event-stream.ts";
 import { answerFailure, answerJson, type Exchange, rateHeaders } from "./exchange.ts";
 import { type PreparedRequest, prepareRequest } from "./prepare-request.ts";
-import { readRequestBody } from "./request-body.ts";
+import { brokenOff, readRequestBody } from "./request-body.ts";
 import type { GenerationRoute, Service } from "./service.ts";
 
 /** Serves a generation in any format; resolves when it has ended and is settled. Throws a Failure before admission. */
@@ -61,6 +61,8 @@ export async function authorize(
   const key = presentedKey(exchange.request.headers, preferred);
   const caller = await service.ledger.authorize(key, route.countsForRate ?? true);
   exchange.record.caller = caller;
+  // Bytes that are no HTTP were answered meanwhile; see endMalformed of server.ts.
+  if (exchange.response.headersSent) throw brokenOff();
   const headers = rateHeaders(caller.rate, exchange.shape, service.now());
   for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
   return caller;

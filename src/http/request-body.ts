@@ -45,6 +45,12 @@ function checkHeaders(request: IncomingMessage): void {
       "unsupported_media_type",
       "The body must be JSON: send the header `content-type: application/json`.",
     );
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/iu.exec(type ?? "")?.[1]?.toLowerCase();
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
+    throw new Failure(
+      "unsupported_media_type",
+      "The body must be UTF-8: send it so, and leave `charset` out of `content-type`.",
+    );
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
     throw new Failure(
@@ -81,8 +87,8 @@ function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** For the log: whoever sent it is not there to read it. */
-function brokenOff(): Failure {
+/** For the log: the client that sent half a request does not read its answer. */
+export function brokenOff(): Failure {
   return new Failure("invalid_request", "The request broke off.");
 }
 

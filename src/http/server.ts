@@ -95,6 +95,7 @@ async function serveExchange(
   reader.allow(limits.readerStallMs);
   let pattern = "";
   try {
+    ensureOneMeaning(request);
     allowOrigin(exchange, service.settings.corsOrigins);
     if (!answerPreflight(exchange)) {
       const route = findRoute(
@@ -132,7 +133,7 @@ function openExchange(
   response: ServerResponse,
   parts: { readonly gone: AbortSignal; readonly newId: (prefix: string) => string },
 ): Exchange {
-  const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+  const path = pathOf(request.url ?? "/");
   const shape =
     path.startsWith("/v1/messages") || request.headers["anthropic-version"] !== undefined
       ? "messages"
@@ -151,6 +152,29 @@ function openExchange(
   };
 }
 
+/** The path of a request's target, which may be a whole address (RFC 9112, section 3.2.2). */
+function pathOf(target: string): string {
+  const path = target.split("?", 1)[0] ?? "/";
+  if (!/^https?:\/\//iu.test(path)) return path;
+  const slash = path.indexOf("/", path.indexOf("//") + 2);
+  return slash === -1 ? "/" : path.slice(slash);
+}
+
+/** Refuses what a proxy in front may have read otherwise than Node did. */
+function ensureOneMeaning({ headers, rawHeaders }: IncomingMessage): void {
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked")
+    throw new Failure(
+      "unsupported_media_type",
+      "The only transfer-encoding taken is `chunked`: send the body without another, or with `content-length`.",
+    );
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
+  if (hosts > 1)
+    throw new Failure("invalid_request", "The request has more than one `host` header. Send one.");
+}
+
 function fail(exchange: Exchange, error: unknown, service: Service): void {
   const failure = failureFromUnknown(error);
   exchange.record.failureCode = failure.code;
@@ -160,6 +184,8 @@ function fail(exchange: Exchange, error: unknown, service: Service): void {
       code: failure.code,
       cause: failure.facts.cause ?? failure,
     });
+  // endMalformed has answered while the handler was waiting; that answer is on its way.
+  if (exchange.response.writableEnded) return;
   // Answers that had begun are ended by their own writer; here that writer itself broke.
   if (exchange.response.headersSent) exchange.response.destroy();
   else answerFailure(exchange, failure);

@@ -107,7 +107,14 @@ describe.each(doors)("the body of $name", ({ path, body }) => {
         { code: "unsupported_media_type", says: /content-type: application\/json/ },
         { headers: { "content-type": type } },
       );
+    await refused(
+      path,
+      text,
+      { code: "unsupported_media_type", says: /UTF-8/ },
+      { headers: { "content-type": "application/json; charset=utf-16" } },
+    );
     for (const type of [
+      'application/json; charset="UTF-8"',
       "application/json; charset=utf-8",
       "APPLICATION/JSON",
       "application/x+json",

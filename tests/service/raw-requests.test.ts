@@ -117,6 +117,66 @@ describe("garbage on the socket", () => {
   });
 });
 
+describe("a request of another spelling", () => {
+  it.each(["http", "HTTP", "https"])("has its path in an absolute %s address", async (scheme) => {
+    using connection = await openRawConnection(service.url);
+    connection.write(requestHead(`GET ${scheme}://elsewhere.example:8080/healthz?x=1`));
+    const answer = await connection.answer();
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.text)).toEqual({ status: "ok" });
+    connection.write(requestHead(`GET ${scheme}://elsewhere.example`));
+    expect((await connection.answer()).status).toBe(200);
+  });
+
+  it("is refused with two hosts", async () => {
+    await withoutTrace(service, async () => {
+      using connection = await openRawConnection(service.url);
+      connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nhOST: b\r\n\r\n");
+      expectPlainRefusal(await connection.answer(), {
+        code: "invalid_request",
+        shape: "openai",
+        says: /host/,
+      });
+    });
+  });
+
+  it.each(["gzip, chunked", "identity, chunked"])(
+    "is refused with the transfer coding %s",
+    async (coding) => {
+      await withoutTrace(service, async () => {
+        using connection = await openRawConnection(service.url);
+        const head = { ...authorization(), "transfer-encoding": coding };
+        const body = JSON.stringify(chat.body);
+        connection.write(requestHead(`POST ${chat.path}`, head));
+        connection.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+        expectPlainRefusal(await connection.answer(), {
+          code: "unsupported_media_type",
+          shape: "openai",
+          says: /transfer-encoding/,
+        });
+      });
+    },
+  );
+});
+
+describe("garbage while the key is looked up", () => {
+  it("gets its 400, and nothing is logged as a fault of the service", async () => {
+    const before = service.logLines.length;
+    for (let tries = 0; tries < 5; tries += 1) {
+      using connection = await openRawConnection(service.url);
+      const framing = { ...authorization(), "transfer-encoding": "chunked" };
+      // In one write: the parser meets the wrong chunk before the ledger has answered.
+      connection.write(`${requestHead(`POST ${chat.path}`, framing)}zz\r\n`);
+      const answer = await connection.answer();
+      expectPlainRefusal(answer, { code: "invalid_request", shape: "openai", says: /chunk/ });
+      await connection.closed;
+    }
+    await service.settledCredit();
+    const faults = service.logLines.slice(before).filter((line) => line.includes('"internal"'));
+    expect(faults).toEqual([]);
+  });
+});
+
 describe("an upgrade", () => {
   const upgrade = {
     connection: "Upgrade",

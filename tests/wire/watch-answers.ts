@@ -145,7 +145,8 @@ function shapeOf(path: string, anthropicVersion: boolean): AnswerHead["shape"] {
 }
 
 function pathOf(target: string): string {
-  return target.split("?", 1)[0] ?? "/";
+  const path = target.split("?", 1)[0] ?? "/";
+  return /^https?:/iu.test(path) ? new URL(path).pathname : path;
 }
 
 /** What a service in this process writes is looked at as it is written. */
