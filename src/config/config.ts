@@ -15,11 +15,18 @@ export interface DeploymentConfig {
   readonly model: string | null;
   readonly contextTokens: number | null;
   readonly dialect: "auto" | "vllm" | "sglang" | "llama-cpp" | "ollama" | "generic";
+  /** Fields that the deployment takes beside those of its dialect. */
+  readonly extraFields: readonly DeploymentExtraField[];
   readonly reasoningField: "reasoning_content" | "reasoning";
   readonly connectMs: number;
   readonly firstEventMs: number;
   readonly silenceMs: number;
 }
+
+/** A field beyond the standard. */
+export type DeploymentExtraField = (typeof extraFields)[number];
+
+const extraFields = ["continuous_usage_stats", "strict", "top_k"] as const;
 
 /** Where the ledger is kept. Paths are absolute. */
 export type DatabaseConfig =
@@ -166,6 +173,7 @@ function readDeployment(
     model: read.text("TRIBUTARY_DEPLOYMENT_MODEL"),
     contextTokens,
     dialect: read.choice("TRIBUTARY_DEPLOYMENT_DIALECT", dialects),
+    extraFields: readExtraFields(read),
     reasoningField: read.choice("TRIBUTARY_DEPLOYMENT_REASONING_FIELD", [
       "reasoning_content",
       "reasoning",
@@ -176,6 +184,15 @@ function readDeployment(
   };
   if (url === null) return null;
   return { url: readDeploymentUrl(read, url), ...rest };
+}
+
+function readExtraFields(read: SettingReader): readonly DeploymentExtraField[] {
+  const name = "TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS";
+  const names = read.list(name);
+  const unknown = names.find((field) => !extraFields.some((known) => known === field));
+  if (unknown !== undefined)
+    read.problem(name, `${unknown} is none of them: write some of ${extraFields.join(", ")}`);
+  return extraFields.filter((field) => names.includes(field));
 }
 
 const dialects = ["auto", "vllm", "sglang", "llama-cpp", "ollama", "generic"] as const;

@@ -98,6 +98,13 @@ export const variables = {
     default: "auto",
     meaning: "which engine the deployment is; `auto` asks it",
   },
+  TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS: {
+    kind: text("some of `top_k`, `strict`, `continuous_usage_stats` with commas between them"),
+    default: null,
+    otherwise: "what the dialect is known to take",
+    meaning:
+      "fields beyond the standard that the deployment takes although its dialect does not say so",
+  },
   TRIBUTARY_DEPLOYMENT_REASONING_FIELD: {
     kind: choice("reasoning_content", "reasoning"),
     default: "reasoning_content",

@@ -55,6 +55,8 @@ export interface Tool {
   readonly description: string | null;
   /** JSON Schema of the arguments; null when the client gave none. */
   readonly parameters: JsonObject | null;
+  /** Set where the client asked that arguments keep to the schema: some engines enforce it then. Promised nowhere. */
+  readonly strict?: true;
 }
 
 /** Which tool the model may or must call. */

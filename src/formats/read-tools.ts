@@ -31,6 +31,11 @@ export function readToolParameters(value: unknown, param: string): JsonObject | 
   return readObject(value, param) as JsonObject;
 }
 
+/** `strict` of a tool, which no format promises to keep: whatever is not `true` is as good as nothing. */
+export function readStrict(value: unknown): Pick<Tool, "strict"> {
+  return value === true ? { strict: true } : {};
+}
+
 /** Two tools of one name could not be told apart when the model calls one. */
 export function ensureDistinctTools(tools: readonly Tool[]): void {
   const names = new Set<string>();

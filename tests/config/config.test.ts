@@ -61,6 +61,7 @@ describe("settings", () => {
       TRIBUTARY_DEPLOYMENT_MODEL: "meta/llama",
       TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS: "131072",
       TRIBUTARY_DEPLOYMENT_DIALECT: "vLLM",
+      TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS: "top_k, strict",
       TRIBUTARY_DEPLOYMENT_REASONING_FIELD: "reasoning",
       TRIBUTARY_DEPLOYMENT_CONNECT_MS: "1",
       TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS: "2",
@@ -89,6 +90,7 @@ describe("settings", () => {
         model: "meta/llama",
         contextTokens: 131_072,
         dialect: "vllm",
+        extraFields: ["strict", "top_k"],
         reasoningField: "reasoning",
         connectMs: 1,
         firstEventMs: 2,
@@ -176,6 +178,7 @@ describe("a bad setting", () => {
     ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1/chat/completions", "base address only"],
     ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1?key=1", "what follows the ?"],
     ["TRIBUTARY_DEPLOYMENT_DIALECT", "tgi", "auto, vllm, sglang, llama-cpp, ollama, generic"],
+    ["TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS", "top_k,min_p", "min_p is none of them"],
     ["TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS", "128k", "a whole number"],
     ["TRIBUTARY_SQLITE_SYNCHRONOUS", "off", "full, normal"],
   ])(

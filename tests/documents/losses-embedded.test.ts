@@ -270,6 +270,13 @@ const shown: Readonly<Record<EngineTopic, readonly [cell: string, show: () => Pr
       expect((await read({ messages: [hi, called(["c1", "{}"]), hi] })) - empty).toBe(2);
     },
   ],
+  brokenArguments: [
+    "carried: where the model's template writes JSON itself, as a JSON string",
+    async () => {
+      const whole = await read({ messages: [hi, called(["c1", '{"city":1}']), hi] });
+      expect(await read({ messages: [hi, called(["c1", '{"city":12']), hi] })).toBe(whole);
+    },
+  ],
   severalCalls: [
     "carried: the answer itself has one call at most",
     async () => {
@@ -293,6 +300,19 @@ const shown: Readonly<Record<EngineTopic, readonly [cell: string, show: () => Pr
       const bare = await read({ tools: [tool("time")] });
       expect(bare).toBe(await read({ tools: [tool("time", nothing)] }));
       expect(bare).toBeGreaterThan(await read({}));
+    },
+  ],
+  strictTools: [
+    "lost: a forced call keeps to its schema whatever it says",
+    async () => {
+      for (const strict of [true, false]) {
+        const asked = {
+          type: "function",
+          function: { name: "weather", parameters: place, strict },
+        };
+        const { calls } = await ask({ tools: [asked], tool_choice: "required" });
+        expect(calls).toEqual([{ name: "weather", ...placed }]);
+      }
     },
   ],
   noTool: [

@@ -98,9 +98,12 @@ describe.each(formats)("the reader of %s", (format) => {
   });
 });
 
-/** What was sealed elsewhere is dropped, a search tells what it found as it likes, a call's input is any JSON. */
+/** What was sealed elsewhere is dropped, a search tells what it found as it likes, a call's input is any JSON, `strict` promises nothing. */
 const saysMore: ReadonlySet<string> = new Set([
   "input[reasoning].encrypted_content",
+  "tools[function].function.strict",
+  "tools[function].strict",
+  "tools[].strict",
   "messages[assistant].content[tool_use].input",
   "messages[user].content[tool_result].content[search_result].title",
   "messages[user].content[tool_result].content[search_result].source",

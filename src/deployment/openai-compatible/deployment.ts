@@ -14,7 +14,7 @@ import type {
 import { DeploymentRefusal } from "../deployment-refusal.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
 import { Connections } from "./connections.ts";
-import type { DialectName, ReasoningField } from "./dialect.ts";
+import type { DialectName, ExtraField, ReasoningField } from "./dialect.ts";
 import { type Ask, discover, type Discovery, refuseStatus } from "./discovery.ts";
 import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.ts";
 import { completeBody, openaiPromptRecipe, prepareOpenaiPrompt } from "./request.ts";
@@ -30,6 +30,8 @@ export interface OpenaiCompatibleSettings {
   /** null: asked from the deployment where it tells. */
   readonly contextTokens: number | null;
   readonly dialect: DialectName | "auto";
+  /** What it takes beside what its dialect takes. */
+  readonly extraFields: readonly ExtraField[];
   readonly reasoningField: ReasoningField;
   readonly connectMs: number;
   readonly firstEventMs: number;
@@ -85,7 +87,9 @@ class OpenaiCompatibleDeployment implements Deployment {
   }
 
   recipe(): PromptRecipe {
-    return openaiPromptRecipe(this.#dialect(), this.#settings.reasoningField);
+    const { extraFields, reasoningField } = this.#settings;
+    const takesEffort = this.#found?.takesEffort ?? true;
+    return openaiPromptRecipe(this.#dialect(), reasoningField, { takesEffort, extraFields });
   }
 
   prepare(conversation: Conversation, options: GenerationOptions): Prompt {

@@ -1,3 +1,5 @@
+import type { PromptRecipe } from "../deployment.ts";
+
 /** The engines whose habits are known; `generic` sends only what every OpenAI-compatible server takes. */
 export type DialectName = "vllm" | "sglang" | "llama-cpp" | "ollama" | "generic";
 
@@ -9,6 +11,10 @@ export interface Dialect {
   /** Usage with every chunk, so that an answer that is cut can be charged by the engine's own count. */
   readonly continuousUsage: boolean;
   readonly topK: boolean;
+  /** The smallest `top_p` that it takes. */
+  readonly topPLeast: number;
+  /** Whether `strict` of a tool means anything there. */
+  readonly strict: boolean;
   /** How a choice of one tool is told. `alone`: the engine takes no name, so only that tool is shown and required. */
   readonly namedToolChoice: "named" | "alone";
   /** Whether `tool_choice` means anything; where it does not, `none` is told by showing no tools. */
@@ -17,8 +23,22 @@ export interface Dialect {
   readonly reasoningEfforts: Readonly<Record<string, string>>;
   /** The one field that the engine reads reasoning from, whatever the setting says. */
   readonly reasoningField: ReasoningField | null;
-  /** Whether a call in the history must have JSON arguments, so that none at all are spelled `{}`. */
+  /** Whether the arguments of a call in the history must be a JSON object; what is none is put into one. */
   readonly parsesArguments: boolean;
+  /** Whether an answer says which stop sequence ended it. */
+  readonly namesStopSequence: boolean;
+  /** Whether a conversation that is too long loses its beginning instead of being refused. */
+  readonly truncates: boolean;
+}
+
+/** What an engine may be sent beyond what every one takes, because the operator says that it takes it. */
+export type ExtraField = "continuous_usage_stats" | "strict" | "top_k";
+
+/** What is known of one engine beside its dialect; plain data. */
+export interface EngineHabits {
+  /** False where its model does not think and it refuses to be told how much. */
+  readonly takesEffort: boolean;
+  readonly extraFields: readonly ExtraField[];
 }
 
 // The three words every version knows; the rest of what OpenAI's clients send is put beside the nearest.
@@ -34,11 +54,16 @@ const lowToHigh = {
 const generic: Dialect = {
   continuousUsage: false,
   topK: false,
+  // Many refuse 0, which asks for the likeliest token alone; this asks for the same.
+  topPLeast: 1e-6,
+  strict: false,
   namedToolChoice: "named",
   toolChoice: true,
   reasoningEfforts: lowToHigh,
   reasoningField: null,
   parsesArguments: false,
+  namesStopSequence: false,
+  truncates: false,
 };
 
 /** Every dialect. */
@@ -48,24 +73,52 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     ...generic,
     continuousUsage: true,
     topK: true,
+    strict: true,
+    namesStopSequence: true,
     reasoningEfforts: { ...lowToHigh, none: "none" },
   },
-  sglang: { ...generic, continuousUsage: true, topK: true },
-  // An object as `tool_choice` is read as `auto` there.
-  "llama-cpp": { ...generic, topK: true, namedToolChoice: "alone" },
+  sglang: {
+    ...generic,
+    continuousUsage: true,
+    topK: true,
+    strict: true,
+    namesStopSequence: true,
+  },
+  "llama-cpp": {
+    ...generic,
+    topK: true,
+    topPLeast: 0,
+    // An object as `tool_choice` is read as `auto` there.
+    namedToolChoice: "alone",
+    reasoningEfforts: { ...lowToHigh, none: "none" },
+    // Templates that take arguments as objects have it parse them, and it fails on what is none.
+    parsesArguments: true,
+  },
   ollama: {
     ...generic,
+    topPLeast: 0,
     namedToolChoice: "alone",
     toolChoice: false,
     reasoningEfforts: { ...lowToHigh, none: "none" },
     reasoningField: "reasoning",
     parsesArguments: true,
+    truncates: true,
   },
 };
 
-/** The dialect of a name that came as plain data; an unknown one is generic. */
-export function dialectNamed(name: unknown): Dialect {
-  return typeof name === "string" && Object.hasOwn(dialects, name)
-    ? dialects[name as DialectName]
-    : generic;
+/** The dialect of a recipe, which came as plain data, with what is known of its engine; an unknown one is generic. */
+export function dialectOf(recipe: PromptRecipe): Dialect {
+  const { dialect: name, takesEffort, extraFields: extra } = recipe;
+  const dialect =
+    typeof name === "string" && Object.hasOwn(dialects, name)
+      ? dialects[name as DialectName]
+      : generic;
+  const has = (field: ExtraField): boolean => Array.isArray(extra) && extra.includes(field);
+  return {
+    ...dialect,
+    continuousUsage: dialect.continuousUsage || has("continuous_usage_stats"),
+    strict: dialect.strict || has("strict"),
+    topK: dialect.topK || has("top_k"),
+    reasoningEfforts: takesEffort === false ? {} : dialect.reasoningEfforts,
+  };
 }

@@ -9,6 +9,8 @@ export interface Discovery {
   readonly model: string;
   readonly contextTokens: number | null;
   readonly takesTools: boolean;
+  /** Whether a reasoning effort may be sent; engines that would refuse it say that their model does not think. */
+  readonly takesEffort: boolean;
   /** The folder of `/models` and `/chat/completions`, such as `/v1`. */
   readonly path: string;
 }
@@ -51,6 +53,7 @@ export async function discover(
     model,
     contextTokens: settings.contextTokens ?? facts.contextTokens,
     takesTools: facts.takesTools,
+    takesEffort: facts.takesEffort,
     path: listed?.path ?? base.candidates[0] ?? "/v1",
   };
 }
@@ -108,6 +111,7 @@ async function detectDialect(
 interface EngineFacts {
   readonly contextTokens: number | null;
   readonly takesTools: boolean;
+  readonly takesEffort: boolean;
 }
 
 async function engineFacts(
@@ -130,10 +134,13 @@ async function engineFacts(
         meta["n_ctx"],
         meta["n_ctx_train"],
       ),
-      takesTools: true,
+      // A template without a place for tools drops them, and `required` is answered in prose.
+      takesTools: members(props["chat_template_caps"])["supports_tools"] !== false,
+      takesEffort: true,
     };
   }
-  if (found.dialect !== "ollama") return { contextTokens: listed, takesTools: true };
+  if (found.dialect !== "ollama")
+    return { contextTokens: listed, takesTools: true, takesEffort: true };
   return ollamaFacts(ask, base, found.model);
 }
 
@@ -149,13 +156,16 @@ async function ollamaFacts(ask: Ask, base: BaseAddress, model: string): Promise<
     Object.entries(members(shown["model_info"])).find(([key]) => key.endsWith(".context_length")) ??
     [];
   const { capabilities } = shown;
+  const can = (what: string): boolean =>
+    !Array.isArray(capabilities) || capabilities.includes(what);
   return {
     contextTokens: tokens(
       loaded?.["context_length"],
       configured === undefined ? null : Number(configured),
       trained,
     ),
-    takesTools: !Array.isArray(capabilities) || capabilities.includes("tools"),
+    takesTools: can("tools"),
+    takesEffort: can("thinking"),
   };
 }
 

@@ -6,9 +6,16 @@ export function openaiCompatibleLosses(name: DialectName): EngineLosses {
   const dialect = dialects[name];
   return {
     temperature: carried(),
-    topP: carried(),
+    topP:
+      dialect.topPLeast === 0
+        ? carried()
+        : carried(`0 is sent as ${String(dialect.topPLeast)}, which asks for the same`),
     topK: dialect.topK ? carried("from 1 on; 0 is not sent") : lost(),
-    stopSequences: carried("`stop`"),
+    stopSequences: carried(
+      dialect.namesStopSequence
+        ? "`stop`"
+        : "`stop`; the engine does not say that one ended the answer, so Messages says `end_turn`",
+    ),
     seed: carried(),
     presencePenalty: carried(),
     frequencyPenalty: carried(),
@@ -21,12 +28,20 @@ export function openaiCompatibleLosses(name: DialectName): EngineLosses {
         ? carried("`reasoning_content`, or `reasoning` by `TRIBUTARY_DEPLOYMENT_REASONING_FIELD`")
         : carried(`\`${dialect.reasoningField}\``),
     emptyArguments: dialect.parsesArguments ? converted("`{}`") : carried(),
+    brokenArguments: dialect.parsesArguments
+      ? converted("an object with the text as `input`")
+      : carried(),
     severalCalls: carried(),
     toolWithoutParameters: converted("an object without properties"),
+    strictTools: dialect.strict ? carried("`true`") : lost(),
     noTool: dialect.toolChoice ? carried() : converted("the tools are not shown"),
     anyTool: dialect.toolChoice ? carried("`required`") : lost("the engine chooses"),
     oneTool: oneTool(dialect),
-    parallelToolCalls: carried("where there are tools"),
+    parallelToolCalls: carried(
+      dialect.namedToolChoice === "alone"
+        ? "where there are tools; the engine may make several all the same"
+        : "where there are tools",
+    ),
     loneSurrogates: converted("the replacement character"),
   };
 }

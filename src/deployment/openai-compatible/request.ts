@@ -7,14 +7,22 @@ import type {
   Turn,
 } from "../../conversation/conversation.ts";
 import type { Prompt, PromptRecipe } from "../deployment.ts";
-import { type Dialect, type DialectName, dialectNamed, type ReasoningField } from "./dialect.ts";
+import {
+  type Dialect,
+  type DialectName,
+  dialectOf,
+  type EngineHabits,
+  type ReasoningField,
+} from "./dialect.ts";
 
 /** The plain data that says how prompts for this deployment are written. */
 export function openaiPromptRecipe(
   dialect: DialectName,
   reasoningField: ReasoningField,
+  habits: Partial<EngineHabits> = {},
 ): PromptRecipe {
-  return { kind: "openai-compatible", dialect, reasoningField };
+  const { takesEffort = true, extraFields = [] } = habits;
+  return { kind: "openai-compatible", dialect, reasoningField, takesEffort, extraFields };
 }
 
 /**
@@ -26,7 +34,7 @@ export function prepareOpenaiPrompt(
   conversation: Conversation,
   options: GenerationOptions,
 ): Prompt {
-  const dialect = dialectNamed(recipe["dialect"]);
+  const dialect = dialectOf(recipe);
   const setting = recipe["reasoningField"] === "reasoning" ? "reasoning" : "reasoning_content";
   const body: MutableJson = {
     messages: conversation.turns.map((turn) =>
@@ -92,8 +100,7 @@ function assistantMessage(parts: readonly AssistantPart[], style: MessageStyle):
           type: "function",
           function: {
             name: part.name,
-            arguments:
-              part.arguments === "" && style.dialect.parsesArguments ? "{}" : part.arguments,
+            arguments: style.dialect.parsesArguments ? objectText(part.arguments) : part.arguments,
           },
         });
         break;
@@ -110,6 +117,21 @@ function assistantMessage(parts: readonly AssistantPart[], style: MessageStyle):
   return built;
 }
 
+/**
+ * Arguments as the text of a JSON object: as they came where they are one, else an object around them. A call that was cut
+ * by its limit comes back so, and an engine that parses it would refuse every later turn.
+ */
+function objectText(written: string): string {
+  if (written.trim() === "") return "{}";
+  try {
+    const value: unknown = JSON.parse(written);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return written;
+  } catch {
+    // What does not parse goes on as a text inside the object.
+  }
+  return JSON.stringify({ input: written });
+}
+
 /** An empty list and a choice without tools are not passed on: engines refuse both. */
 function addTools(body: MutableJson, conversation: Conversation, dialect: Dialect): void {
   const { toolChoice, parallelToolCalls } = conversation;
@@ -118,7 +140,7 @@ function addTools(body: MutableJson, conversation: Conversation, dialect: Dialec
   const hidden = toolChoice.type === "none" && !dialect.toolChoice;
   const tools = hidden ? [] : conversation.tools.filter((tool) => !alone || tool.name === chosen);
   if (tools.length === 0) return;
-  body["tools"] = tools.map(toolDefinition);
+  body["tools"] = tools.map((tool) => toolDefinition(tool, dialect));
   // `auto` is every engine's default; naming it would only take bytes.
   if (dialect.toolChoice && toolChoice.type !== "auto")
     body["tool_choice"] =
@@ -130,7 +152,7 @@ function addTools(body: MutableJson, conversation: Conversation, dialect: Dialec
   if (parallelToolCalls !== null) body["parallel_tool_calls"] = parallelToolCalls;
 }
 
-function toolDefinition(tool: Tool): JsonValue {
+function toolDefinition(tool: Tool, dialect: Dialect): JsonValue {
   return {
     type: "function",
     function: {
@@ -138,6 +160,7 @@ function toolDefinition(tool: Tool): JsonValue {
       ...(tool.description === null ? {} : { description: tool.description }),
       // Chat templates walk through the properties and fail where there are none.
       parameters: tool.parameters ?? { type: "object", properties: {} },
+      ...(tool.strict === true && dialect.strict ? { strict: true } : {}),
     },
   };
 }
@@ -149,7 +172,7 @@ function addOptions(body: MutableJson, options: GenerationOptions, dialect: Dial
       ? dialect.reasoningEfforts[options.reasoningEffort]
       : undefined;
   if (options.temperature !== null) body["temperature"] = options.temperature;
-  if (options.topP !== null) body["top_p"] = options.topP;
+  if (options.topP !== null) body["top_p"] = Math.max(options.topP, dialect.topPLeast);
   // Below 1 it means no limit, for which engines have different numbers.
   if (options.topK !== null && options.topK >= 1 && dialect.topK) body["top_k"] = options.topK;
   if (options.stopSequences.length > 0) body["stop"] = options.stopSequences;

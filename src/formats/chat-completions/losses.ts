@@ -72,8 +72,13 @@ export const chatCompletionsLosses = {
     "tools[custom].custom.name tools[custom].custom.description tools[custom].custom.format.grammar.syntax tools[custom].custom.format.grammar.definition tools[custom].custom.format.syntax tools[custom].custom.format.definition",
     "a function with one string `input`; the grammar is told in the description, nothing enforces it",
   ),
+  "tool-strict": carried(
+    "tools[function].function.strict",
+    "for engines that read it, see below; the service promises nothing, and any other value is ignored",
+    "`true`",
+  ),
   "tool-extras": ignored(
-    "tools[function].function.strict tools[function].cache_control tools[function].defer_loading",
+    "tools[function].cache_control tools[function].defer_loading",
     "and every other field of a tool",
   ),
   "unknown-tools": refused("tools[*]", "use `function` or `custom`"),

@@ -14,6 +14,7 @@ import {
 } from "../read-fields.ts";
 import {
   ensureDistinctTools,
+  readStrict,
   readToolName,
   readToolParameters,
   refuseAllowedTools,
@@ -69,5 +70,6 @@ function readFunctionTool(value: unknown, param: string): Tool {
     name: readToolName(fields["name"], `${param}.name`),
     description: readOptionalString(fields["description"], `${param}.description`),
     parameters: readToolParameters(fields["parameters"], `${param}.parameters`),
+    ...readStrict(fields["strict"]),
   };
 }

@@ -117,8 +117,13 @@ export const messagesLosses = {
     "tools[].name tools[].description tools[].input_schema",
     "of the type `custom` or none; without `input_schema` a tool has none",
   ),
+  "tool-strict": carried(
+    "tools[].strict",
+    "for engines that read it, see below; the service promises nothing, and any other value is ignored",
+    "`true`",
+  ),
   "tool-extras": ignored(
-    "tools[].cache_control tools[].strict tools[].defer_loading tools[].input_examples tools[].eager_input_streaming tools[].allowed_callers",
+    "tools[].cache_control tools[].defer_loading tools[].input_examples tools[].eager_input_streaming tools[].allowed_callers",
     "and every other field of a tool",
   ),
   "hosted-tools": ignored(

@@ -15,6 +15,7 @@ import {
 import {
   ensureDistinctTools,
   type OfferedTools,
+  readStrict,
   readToolName,
   readToolParameters,
   type RequestedToolChoice,
@@ -95,5 +96,6 @@ function readTool(fields: Fields, param: string): Tool {
     name: readToolName(fields["name"], `${param}.name`),
     description: readOptionalString(fields["description"], `${param}.description`),
     parameters: readToolParameters(fields["input_schema"], `${param}.input_schema`),
+    ...readStrict(fields["strict"]),
   };
 }

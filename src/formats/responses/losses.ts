@@ -114,7 +114,11 @@ export const responsesLosses = {
     "each tool inside is offered as `namespace__name`, the first with the namespace's description",
   ),
   "additional-tools": converted("input[additional_tools].tools", "they join `tools`"),
-  "tool-strict": served("tools[function].strict", "not enforced; the answer repeats the tools"),
+  "tool-strict": carried(
+    "tools[function].strict",
+    "for engines that read it, see below; the service promises nothing, and any other value is ignored; the answer repeats the tools",
+    "`true`",
+  ),
   "tool-extras": ignored(
     "tools[function].defer_loading tools[function].cache_control",
     "and every other field of a tool",

@@ -13,6 +13,7 @@ import {
 import {
   ensureDistinctTools,
   hostedToolForced,
+  readStrict,
   readToolName,
   readToolParameters,
   refuseAllowedTools,
@@ -128,5 +129,6 @@ function readFunctionTool(fields: Fields, param: string): Tool {
     name: readToolName(fields["name"], `${param}.name`),
     description: readOptionalString(fields["description"], `${param}.description`),
     parameters: readToolParameters(fields["parameters"], `${param}.parameters`),
+    ...readStrict(fields["strict"]),
   };
 }

@@ -19,7 +19,8 @@ const prompt = { bytes: new TextEncoder().encode('{"messages":[]') };
 async function found(engine: ScriptedDeployment, settings?: Partial<OpenaiCompatibleSettings>) {
   await using deployment = openDeployment(engine.url, settings);
   await deployment.whenReady(never);
-  return { ...deployment.describe(), dialect: deployment.recipe()["dialect"] };
+  const { dialect, takesEffort } = deployment.recipe();
+  return { ...deployment.describe(), dialect, takesEffort };
 }
 
 function models(owner: string, rest: object = {}): { readonly body: object } {
@@ -38,6 +39,7 @@ describe("a deployment says what it is", () => {
         model: "scripted-model",
         contextTokens: 40_960,
         takesTools: true,
+        takesEffort: true,
         dialect,
       });
     }
@@ -55,6 +57,18 @@ describe("a deployment says what it is", () => {
     expect(await found(engine)).toMatchObject({ dialect: "llama-cpp", contextTokens: 8192 });
   });
 
+  test("llama.cpp, whose template may have no place for tools", async () => {
+    await using engine = await startScriptedDeployment();
+    engine.route("GET", "/v1/models", models("llamacpp"));
+    const props = (supports: boolean): { readonly body: object } => ({
+      body: { chat_template_caps: { supports_tools: supports, supports_tool_calls: supports } },
+    });
+    engine.route("GET", "/props", props(false));
+    expect(await found(engine)).toMatchObject({ dialect: "llama-cpp", takesTools: false });
+    engine.route("GET", "/props", props(true));
+    expect(await found(engine)).toMatchObject({ dialect: "llama-cpp", takesTools: true });
+  });
+
   test("Ollama, whose context is what runs, else what is configured, else what the model takes", async () => {
     await using engine = await startScriptedDeployment();
     engine.route("GET", "/v1/models", models("library"));
@@ -62,14 +76,22 @@ describe("a deployment says what it is", () => {
     expect(await found(engine)).toMatchObject({ dialect: "ollama", contextTokens: null });
     const shown = { model_info: { "qwen3.context_length": 40_960 }, capabilities: ["completion"] };
     engine.route("POST", "/api/show", { body: shown });
-    expect(await found(engine)).toMatchObject({ contextTokens: 40_960, takesTools: false });
+    expect(await found(engine)).toMatchObject({
+      contextTokens: 40_960,
+      takesTools: false,
+      takesEffort: false,
+    });
     const configured = {
       ...shown,
       parameters: "temperature 0.6\nnum_ctx        16384",
-      capabilities: ["tools"],
+      capabilities: ["tools", "thinking"],
     };
     engine.route("POST", "/api/show", { body: configured });
-    expect(await found(engine)).toMatchObject({ contextTokens: 16_384, takesTools: true });
+    expect(await found(engine)).toMatchObject({
+      contextTokens: 16_384,
+      takesTools: true,
+      takesEffort: true,
+    });
     engine.route("GET", "/api/ps", {
       body: { models: [{ name: "the-model", context_length: 4096 }] },
     });

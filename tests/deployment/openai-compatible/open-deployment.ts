@@ -19,6 +19,7 @@ export function openDeployment(
       model: null,
       contextTokens: null,
       dialect: "auto",
+      extraFields: [],
       reasoningField: "reasoning_content",
       connectMs: 2_000,
       firstEventMs: 5_000,

@@ -1,6 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Conversation, GenerationOptions } from "../../../src/conversation/conversation.ts";
+import type {
+  Conversation,
+  GenerationOptions,
+  Tool,
+} from "../../../src/conversation/conversation.ts";
 import type { DialectName } from "../../../src/deployment/openai-compatible/dialect.ts";
 import {
   completeBody,
@@ -219,6 +223,7 @@ describe("the dialects", () => {
     expect(told("vllm", "minimal")).toBe("low");
     expect(told("vllm", "xhigh")).toBe("high");
     expect(told("vllm", "none")).toBe("none");
+    expect(told("llama-cpp", "none")).toBe("none");
     expect(told("sglang", "none")).toBeUndefined();
     expect(told("generic", "extreme")).toBeUndefined();
     expect(told("generic", "toString")).toBeUndefined();
@@ -236,12 +241,58 @@ describe("the dialects", () => {
     expect(field("ollama", "reasoning_content")).toBe("reasoning");
   });
 
-  test("give Ollama arguments that it can parse", () => {
-    const parts = [{ type: "tool-call", id: "c", name: "f", arguments: "" }] as const;
+  test.each([
+    ["", "{}"],
+    [" \n", "{}"],
+    ['{"city', '{"input":"{\\"city"}'],
+    ["[1]", '{"input":"[1]"}'],
+    ["null", '{"input":"null"}'],
+    ['{ "a" : 1e0 }', '{ "a" : 1e0 }'],
+  ])("give engines that parse arguments an object for %j", (written, object) => {
+    const parts = [{ type: "tool-call", id: "c", name: "f", arguments: written }] as const;
     const turns = [{ role: "assistant", parts }] as const;
     const path = "messages.0.tool_calls.0.function.arguments";
-    expect(bodyOf({ turns }, {}, "ollama")).toHaveProperty(path, "{}");
-    expect(bodyOf({ turns }, {}, "vllm")).toHaveProperty(path, "");
+    // llama.cpp: 500 "Failed to parse tool call arguments as JSON", Ollama: 400 "invalid tool call arguments".
+    expect(bodyOf({ turns }, {}, "llama-cpp")).toHaveProperty(path, object);
+    expect(bodyOf({ turns }, {}, "ollama")).toHaveProperty(path, object);
+    expect(bodyOf({ turns }, {}, "vllm")).toHaveProperty(path, written);
+  });
+
+  test("tell `strict` to engines that read it, where it was asked for", () => {
+    const strict = { ...weather, strict: true } as const;
+    const told = (dialect: DialectName, tool: Tool): unknown =>
+      bodyOf({ tools: [tool] }, {}, dialect)["tools"];
+    for (const dialect of ["vllm", "sglang"] as const) {
+      expect(told(dialect, strict)).toMatchObject([{ function: { strict: true } }]);
+      expect(told(dialect, weather)).not.toMatchObject([{ function: { strict: true } }]);
+    }
+    expect(told("generic", strict)).toEqual(told("generic", weather));
+  });
+
+  test("leave the effort out where the engine says that its model does not think", () => {
+    const options = { ...noOptions, reasoningEffort: "low" };
+    const effort = (takesEffort: boolean): unknown => {
+      const recipe = openaiPromptRecipe("ollama", "reasoning_content", { takesEffort });
+      const prompt = prepareOpenaiPrompt(recipe, plain, options);
+      return JSON.parse(Buffer.concat(completeBody(prompt, "m", 1)).toString("utf8"))[
+        "reasoning_effort"
+      ];
+    };
+    expect(effort(true)).toBe("low");
+    expect(effort(false)).toBeUndefined();
+  });
+
+  test("tell a generic engine what the operator says that it takes", () => {
+    const extraFields = ["continuous_usage_stats", "strict", "top_k"] as const;
+    const recipe = openaiPromptRecipe("generic", "reasoning_content", { extraFields });
+    const tools = [{ ...weather, strict: true as const }];
+    const prompt = prepareOpenaiPrompt(recipe, { ...plain, tools }, { ...noOptions, topK: 3 });
+    const body = JSON.parse(Buffer.concat(completeBody(prompt, "m", 1)).toString("utf8"));
+    expect(body).toMatchObject({
+      top_k: 3,
+      stream_options: { include_usage: true, continuous_usage_stats: true },
+      tools: [{ function: { strict: true } }],
+    });
   });
 });
 

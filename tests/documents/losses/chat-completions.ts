@@ -242,13 +242,18 @@ export const chatCompletionsExamples: Examples<typeof chatCompletionsLosses> = {
       },
     },
   ],
+  "tool-strict": [
+    {
+      send: { tools: [{ ...weather, function: { ...weather.function, strict: true } }] },
+      arrives: { tools: [{ ...weather, function: { ...weather.function, strict: true } }] },
+    },
+  ],
   "tool-extras": [
     {
       send: {
         tools: [
           {
             ...weather,
-            function: { ...weather.function, strict: true },
             cache_control: {},
             defer_loading: true,
           },

@@ -21,6 +21,11 @@ function tool(name: string): JsonRecord {
 
 const tools = [tool("weather"), tool("time")];
 
+function asked(strict: boolean): JsonRecord {
+  const parameters = { type: "object", properties: {} };
+  return { type: "function", function: { name: "weather", parameters, strict } };
+}
+
 function call(id: string, argumentsText: string): JsonRecord {
   return { id, type: "function", function: { name: "weather", arguments: argumentsText } };
 }
@@ -52,7 +57,14 @@ export const engineExamples: Readonly<
   Record<Exclude<EngineTopic, "reasoningEffort">, readonly EngineExample[]>
 > = {
   temperature: option({ temperature: 0.3 }),
-  topP: option({ top_p: 0.7 }),
+  topP: [0.7, 0].map((topP) => ({
+    format: "chat-completions",
+    send: { top_p: topP },
+    cells: {
+      carried: { top_p: topP },
+      "carried: 0 is sent as 0.000001, which asks for the same": { top_p: topP || 0.000001 },
+    },
+  })),
   topK: [7, 1, 0].map((top) => ({
     format: "messages",
     send: { top_k: top },
@@ -61,7 +73,17 @@ export const engineExamples: Readonly<
       lost: { top_k: null },
     },
   })),
-  stopSequences: option({ stop: ["END", "STOP"] }, "carried: `stop`"),
+  stopSequences: [
+    {
+      format: "chat-completions",
+      send: { stop: ["END", "STOP"] },
+      cells: {
+        "carried: `stop`": { stop: ["END", "STOP"] },
+        "carried: `stop`; the engine does not say that one ended the answer, so Messages says `end_turn`":
+          { stop: ["END", "STOP"] },
+      },
+    },
+  ],
   seed: option({ seed: 2 ** 40 }),
   presencePenalty: option({ presence_penalty: -1.5 }),
   frequencyPenalty: option({ frequency_penalty: 0.5 }),
@@ -115,12 +137,30 @@ export const engineExamples: Readonly<
       },
     },
   ],
+  brokenArguments: ['{"city', "[1]", '"text"'].map((text) => ({
+    format: "chat-completions",
+    send: { messages: [hi, called(call("c1", text))] },
+    cells: {
+      carried: { messages: [hi, called(call("c1", text))] },
+      "converted: an object with the text as `input`": {
+        messages: [hi, called(call("c1", JSON.stringify({ input: text })))],
+      },
+    },
+  })),
   severalCalls: option(several),
   toolWithoutParameters: option(
     { tools: [{ type: "function", function: { name: "time" } }] },
     "converted: an object without properties",
     { tools: [tool("time")] },
   ),
+  strictTools: [true, false].map((strict) => ({
+    format: "chat-completions",
+    send: { tools: [asked(strict)] },
+    cells: {
+      "carried: `true`": { tools: [strict ? asked(true) : tool("weather")] },
+      lost: { tools: [tool("weather")] },
+    },
+  })),
   noTool: [
     {
       format: "chat-completions",
@@ -158,12 +198,17 @@ export const engineExamples: Readonly<
       },
     },
   ],
-  parallelToolCalls: [
-    ...option({ tools, parallel_tool_calls: false }, "carried: where there are tools"),
-    ...option({ parallel_tool_calls: false }, "carried: where there are tools", {
-      parallel_tool_calls: null,
-    }),
-  ],
+  parallelToolCalls: [true, false].map((withTools) => {
+    const arrives = { parallel_tool_calls: withTools ? false : null };
+    return {
+      format: "chat-completions",
+      send: { ...(withTools ? { tools } : {}), parallel_tool_calls: false },
+      cells: {
+        "carried: where there are tools": arrives,
+        "carried: where there are tools; the engine may make several all the same": arrives,
+      },
+    };
+  }),
   loneSurrogates: option(
     { messages: [{ role: "user", content: "a\ud800b" }] },
     "converted: the replacement character",

@@ -17,6 +17,17 @@ export const messagesToolExamples = {
     { send: { tools }, arrives: { tools: toolsUpstream } },
     { send: { tools: [{ type: "custom", ...weather }] }, arrives: { tools: toolsUpstream } },
   ],
+  "tool-strict": [
+    {
+      send: { tools: [{ ...weather, strict: true }] },
+      arrives: {
+        tools: toolsUpstream.map((tool) => ({
+          ...tool,
+          function: { ...tool.function, strict: true },
+        })),
+      },
+    },
+  ],
   "tool-extras": [
     {
       send: {
@@ -24,7 +35,6 @@ export const messagesToolExamples = {
           {
             ...weather,
             cache_control: {},
-            strict: true,
             defer_loading: true,
             input_examples: [],
             eager_input_streaming: true,

@@ -99,7 +99,9 @@ export const responsesToolExamples = {
   "tool-strict": [
     {
       send: { tools: [{ ...weather, strict: true }] },
-      shows: ({ text }) => text.includes('"strict":true'),
+      arrives: {
+        tools: [{ type: "function", function: { ...weatherFunction, strict: true } }],
+      },
     },
   ],
   "tool-extras": [
