@@ -147,7 +147,7 @@ export interface FailureFacts {
   readonly tokens?: { readonly sent: number; readonly maximum: number };
   /** For `method_not_allowed`: the value of the `allow` header. */
   readonly allow?: string;
-  /** The key's window, for the informing headers of a `rate_limited` answer. */
+  /** The key's window, for the informing headers of what `authorize` refuses after it had looked at the key. */
   readonly rate?: {
     readonly limit: number;
     readonly remaining: number;

@@ -1,4 +1,5 @@
 import type { Usage } from "../conversation/generation-event.ts";
+import { limits } from "../limits.ts";
 
 /** Integers of 1e-9 credit. */
 const nanosPerCredit = 1_000_000_000n;
@@ -17,6 +18,11 @@ export function costNanos(inputTokens: number, outputTokens: number, prices: Pri
     BigInt(inputTokens) * prices.inputNanosPerMillion +
     BigInt(outputTokens) * prices.outputNanosPerMillion;
   return (exact + perMillion - 1n) / perMillion;
+}
+
+/** What the smallest request reserves, in nanos: the bound of a body of no bytes, and one output token. */
+export function leastCostNanos(prices: Prices): bigint {
+  return costNanos(limits.inputBoundPerRequest, 1, prices);
 }
 
 /** What a usage costs, never more than was reserved, in nanos. */

@@ -26,7 +26,7 @@ export async function handleGeneration(
   route: GenerationRoute,
   service: Service,
 ): Promise<void> {
-  const caller = await authorize(exchange, route, service);
+  const caller = await authorize(exchange, { ...route, needsCredit: true }, service);
   ensureRoom(service);
   takePlace(exchange, service);
   const order = await readOrder(exchange, { route, caller, service });
@@ -48,6 +48,8 @@ function takePlace({ response }: Exchange, { state }: Service): void {
 interface Authorization {
   readonly preferredKey?: GenerationRoute["preferredKey"];
   readonly countsForRate?: boolean;
+  /** Whether the account must be able to pay for the smallest request. */
+  readonly needsCredit?: boolean;
 }
 
 /** The ledger's first step, before the body is read. */
@@ -59,7 +61,8 @@ export async function authorize(
   if (service.state.draining) throw shuttingDown();
   const preferred = route.preferredKey ?? (exchange.shape === "messages" ? "x-api-key" : "bearer");
   const key = presentedKey(exchange.request.headers, preferred);
-  const caller = await service.ledger.authorize(key, route.countsForRate ?? true);
+  const { countsForRate = true, needsCredit = false } = route;
+  const caller = await service.ledger.authorize(key, countsForRate, needsCredit);
   exchange.record.caller = caller;
   // Bytes that are no HTTP were answered meanwhile; see endMalformed of server.ts.
   if (exchange.response.headersSent) throw brokenOff();

@@ -79,8 +79,13 @@ export interface Settled {
 
 /** The hot half of the ledger: what a request touches. All promises reject with a Failure. */
 export interface Ledger extends AsyncDisposable {
-  /** Before the body is read: key, account, rate. Failures: authentication, account_disabled, rate_limited, overloaded. */
-  authorize(presentedKey: string, countsForRate: boolean): Promise<Caller>;
+  /**
+   * Before the body is read: key, account, rate, and where credit is needed a balance that pays for the smallest
+   * request. Failures: authentication, account_disabled, rate_limited, insufficient_credit, overloaded.
+   */
+  authorize(presentedKey: string, countsForRate: boolean, needsCredit?: boolean): Promise<Caller>;
+  /** For a request that was answered 429 after all: it does not count. */
+  giveTicketBack(caller: Caller): Promise<void>;
   /**
    * One transaction: key and account again, concurrency, allowance, reservation with a lease. Idempotent by request id.
    * Failures: those of authorize, too_many_concurrent (the rate ticket is given back), insufficient_credit.

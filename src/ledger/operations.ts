@@ -16,9 +16,12 @@ import type {
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
 
-/** A presented key, and the id that its rate ticket gets; null: the request does not count. */
+/** A presented key, and what its request is authorized for. */
 export interface AuthorizeOrder extends PresentedKey {
+  /** The id that the rate ticket gets; null: the request does not count. */
   readonly ticketId: string | null;
+  /** Whether the balance has to pay for the smallest request. What is held is left to `admit`. */
+  readonly needsCredit: boolean;
 }
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
@@ -48,6 +51,7 @@ export interface StoredSealKey {
  */
 export interface StoreOperations {
   authorize(order: AuthorizeOrder, nowMs: number): Caller;
+  giveTicketBack(caller: Caller, nowMs: number): null;
   admit(order: AdmitOrder, nowMs: number): Admission;
   renew(requestIds: readonly RequestId[], nowMs: number): readonly RequestId[];
   settle(settlement: Settlement, nowMs: number): Settled;

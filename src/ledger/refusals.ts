@@ -75,6 +75,27 @@ export interface Shortage {
   readonly outputTokensRequested: number | null;
 }
 
+/** The balance does not pay for any request, whatever comes in its body. */
+export function noCredit(short: {
+  readonly balanceNanos: CreditNanos;
+  readonly heldNanos: CreditNanos;
+  readonly leastNanos: CreditNanos;
+  readonly rate: RateState;
+}): Failure {
+  const shortage = {
+    balance: formatCredit(short.balanceNanos),
+    held: formatCredit(short.heldNanos),
+    needed: formatCredit(short.leastNanos),
+    affordableOutputTokens: 0,
+    waitingHelps: false,
+  };
+  return new Failure(
+    "insufficient_credit",
+    `The balance of this account is ${shortage.balance} credits, and the smallest request needs ${shortage.needed}. Add credit.`,
+    { shortage, rate: short.rate },
+  );
+}
+
 /** Balance minus held does not pay for the request. */
 export function insufficientCredit(short: Shortage): Failure {
   const shortage = {

@@ -65,12 +65,15 @@ function hotHalf(
   const ticketPrefix = randomBytes(6).toString("base64url");
   let tickets = 0;
   return {
-    authorize(presented, countsForRate) {
+    authorize(presented, countsForRate, needsCredit = false) {
       const key = parseApiKey(presented);
       if (key === null) return Promise.reject(unknownKey());
       tickets += 1;
       const ticketId = countsForRate ? `${ticketPrefix}${tickets.toString(36)}` : null;
-      return run("authorize", { ...key, ticketId });
+      return run("authorize", { ...key, ticketId, needsCredit });
+    },
+    async giveTicketBack(caller) {
+      await run("giveTicketBack", caller);
     },
     admit: (order) => run("admit", order),
     renew: async (requestIds) => new Set(await run("renew", requestIds)),

@@ -32,12 +32,22 @@ const usage = fc.option(
 );
 const amount = fc.oneof(
   fc.bigInt(-4_000_000n, 4_000_000n),
+  // What leaves just enough for the smallest request, and a nano less.
+  fc.constantFrom(-4_932_000n, -4_932_001n),
   fc.constantFrom(0n, -1n, 10n ** 18n, 10n ** 18n + 1n, 10n ** 30n),
 );
 
 /** One thing that a caller, an operator or time does; `replica` is who does it. */
 export const aCommand = fc.oneof(
-  command(6, { type: fc.constant("authorize"), key: aKey, right: mostly, counts: mostly }),
+  command(6, {
+    type: fc.constant("authorize"),
+    key: aKey,
+    right: mostly,
+    counts: mostly,
+    paid: mostly,
+  }),
+  // Of which earlier caller, counted from the last one.
+  command(1, { type: fc.constant("give-back"), caller: fc.nat(3) }),
   command(9, {
     type: fc.constant("admit"),
     // Of which earlier caller, counted from the last one.

@@ -265,6 +265,13 @@ async function obey(world: World, command: Command): Promise<void> {
       return;
     case "authorize":
       return authorize(world, command);
+    case "give-back": {
+      const given = callerOf(world, command.caller);
+      if (given === undefined) return;
+      await both(world, replica, "giveTicketBack", given.caller);
+      model.giveTicketBack(given.model);
+      return;
+    }
     case "admit":
       return admit(world, command);
     case "settle":
@@ -294,16 +301,17 @@ async function authorize(
     keyId: command.key,
     secretHash: secretHash(command.right ? command.key : "wrong"),
     ticketId: command.counts ? String(world.tickets) : null,
+    needsCredit: command.paid,
   });
-  const [answer, modelCaller] = world.model.authorize(
-    command.key,
-    command.right,
-    command.counts,
-    world.now,
-  );
+  const [answer, modelCaller] = world.model.authorize(command, world.now);
   const caller = value as Caller;
   expect(code === "done" ? ["authorized", caller.rate.remaining] : code).toEqual(answer);
   if (modelCaller !== null) world.callers.push({ caller, model: modelCaller });
+}
+
+/** Also one that was used before: requests are repeated, and callers come late. */
+function callerOf(world: World, fromLast: number): World["callers"][number] | undefined {
+  return world.callers[world.callers.length - 1 - (fromLast % Math.max(world.callers.length, 1))];
 }
 
 async function admit(
@@ -311,9 +319,7 @@ async function admit(
   command: Extract<Command, { readonly type: "admit" }>,
 ): Promise<void> {
   const { asked, bound } = command;
-  // Also one that was used before: requests are repeated, and callers come late.
-  const at = world.callers.length - 1 - (command.caller % Math.max(world.callers.length, 1));
-  const caller = world.callers[at];
+  const caller = callerOf(world, command.caller);
   if (caller === undefined) return;
   const requestId =
     `req_${caller.caller.accountId.slice("acct_".length)}${String(command.request)}` as const;

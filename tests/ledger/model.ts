@@ -33,6 +33,15 @@ export interface ModelEntry {
   readonly heldDelta: bigint;
   readonly request: string | null;
 }
+/** What a caller presents and asks for. */
+export interface ModelAsked {
+  readonly key: string;
+  /** Whether the secret is the key's own. */
+  readonly right: boolean;
+  readonly counts: boolean;
+  /** Whether the balance has to pay for the smallest request: 64 tokens of input and one of output. */
+  readonly paid: boolean;
+}
 export interface ModelCaller {
   readonly key: string;
   /** The moment of the ticket; null: none was taken. */
@@ -65,22 +74,24 @@ export class LedgerModel {
     return [account.balance, account.held];
   }
 
-  /** `right`: whether the secret is the key's own. */
-  authorize(
-    id: string,
-    right: boolean,
-    counts: boolean,
-    now: number,
-  ): [ModelAnswer, ModelCaller | null] {
+  authorize(asked: ModelAsked, now: number): [ModelAnswer, ModelCaller | null] {
+    const { counts, key: id, right } = asked;
     const refused = right ? this.gate(id) : "authentication";
     if (refused !== null) return [refused, null];
     const { tickets } = this.key(id);
     const live = tickets.filter(({ at }) => at > now - 60_000 && at <= now).length;
-    if (!counts) return [["authorized", this.rules.perMinute - live], { key: id, ticket: null }];
-    if (live >= this.rules.perMinute) return ["rate_limited", null];
+    if (counts && live >= this.rules.perMinute) return ["rate_limited", null];
     const ticket = { at: now };
-    tickets.push(ticket);
+    if (counts) tickets.push(ticket);
+    const { balance } = this.account(this.key(id).account);
+    if (asked.paid && balance < this.cost(64, 1)) return ["insufficient_credit", null];
+    if (!counts) return [["authorized", this.rules.perMinute - live], { key: id, ticket: null }];
     return [["authorized", this.rules.perMinute - live - 1], { key: id, ticket }];
+  }
+
+  giveTicketBack(caller: ModelCaller): void {
+    const key = this.key(caller.key);
+    key.tickets = key.tickets.filter((ticket) => ticket !== caller.ticket);
   }
 
   admit(
@@ -102,7 +113,7 @@ export class LedgerModel {
     if (refused !== null) return refused;
     const account = this.account(key.account);
     if (this.running(key.account) >= this.rules.concurrency) {
-      key.tickets = key.tickets.filter((ticket) => ticket !== caller.ticket);
+      this.giveTicketBack(caller);
       return "too_many_concurrent";
     }
     const free = account.balance - account.held - BigInt(bound) * this.rules.inputNanos;

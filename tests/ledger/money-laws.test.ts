@@ -44,6 +44,7 @@ const operation = fc.oneof(
       key: aKey,
       right: fc.integer({ min: 0, max: 9 }).map((n) => n > 0),
       counts: fc.integer({ min: 0, max: 4 }).map((n) => n > 0),
+      paid: fc.boolean(),
     }),
   },
   {
@@ -226,6 +227,7 @@ function callOf(one: Operation, world: World): StoreCall | null {
         keyId: one.key,
         secretHash: secretHash(one.right ? one.key : "wrong"),
         ticketId: one.counts ? String(world.tickets) : null,
+        needsCredit: one.paid,
       };
       return { name: "authorize", argument, nowMs };
     }
@@ -287,7 +289,7 @@ function modelAnswer(
       model.account(one.account).active = one.active;
       return told(["status"]);
     case "authorize": {
-      const [answer, caller] = model.authorize(one.key, one.right, one.counts, now);
+      const [answer, caller] = model.authorize(one, now);
       return { answer, caller };
     }
     case "admit": {

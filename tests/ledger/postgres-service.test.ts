@@ -20,7 +20,7 @@ test.skipIf(!postgresTests)(
         TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "2",
       },
     });
-    expect(one.logLines.join("")).toContain('"names":"0001-accounts, 0002-operations"');
+    expect(one.logLines.join("")).toContain('"names":"0001-accounts, 0002-operations');
     const lines: string[] = [];
     const destination = { write: (text: string) => void lines.push(text), flush() {} };
     const log = openLog({ level: "debug", format: "json", terminal: false, destination });

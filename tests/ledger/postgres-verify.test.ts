@@ -154,7 +154,13 @@ async function fill(base: string): Promise<void> {
   const admit = async (name: "ann" | "bob", requestId: RequestId): Promise<void> => {
     const accountId: AccountId = `acct_${name}`;
     const keyId: KeyId = `key_${name}`;
-    const key = { accountId, keyId, secretHash: secretHash(name), ticketId: null };
+    const key = {
+      accountId,
+      keyId,
+      secretHash: secretHash(name),
+      ticketId: null,
+      needsCredit: false,
+    };
     await call("admit", {
       requestId,
       caller: await call("authorize", key),

@@ -147,6 +147,7 @@ describe("the rate of a key", () => {
       keyId: "key_a",
       secretHash: secretHash("a"),
       ticketId: "late",
+      needsCredit: false,
     } as const;
     const failure = failureOf(() => run(store, "authorize", order, 2_000));
     expect(failure.facts.retryAfterSeconds).toBe(60);

@@ -16,7 +16,7 @@ describe("authorize", () => {
     const till = openTill(store, "a", credit);
     openTill(store, "b", credit);
     expect(till.authorize()).toMatchObject({ accountId: "acct_a", keyId: "key_a" });
-    const order = { secretHash: secretHash("a"), ticketId: "t" };
+    const order = { secretHash: secretHash("a"), ticketId: "t", needsCredit: false };
     for (const wrong of [
       { ...order, accountId: "acct_a", keyId: "key_a", secretHash: secretHash("x") },
       { ...order, accountId: "acct_a", keyId: "key_a", secretHash: new Uint8Array(32) },
@@ -49,9 +49,74 @@ describe("authorize", () => {
     // A wrong key is not told that it was revoked.
     const wrong = { accountId: "acct_a", keyId: "key_a", secretHash: secretHash("x") } as const;
     expect(
-      failureOf(() => run(store, "authorize", { ...wrong, ticketId: null })).message,
+      failureOf(() => run(store, "authorize", { ...wrong, ticketId: null, needsCredit: false }))
+        .message,
     ).not.toContain("revoked");
   });
+});
+
+describe("authorize where credit is needed", () => {
+  const asked = {
+    accountId: "acct_a",
+    keyId: "key_a",
+    secretHash: secretHash("a"),
+    ticketId: "t",
+    needsCredit: true,
+  } as const;
+
+  test("wants a balance for 64 tokens of input and one of output, to the nano", () => {
+    const prices = { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n };
+    using store = open({ prices });
+    const till = openTill(store, "a", 68_000n);
+    expect(refusal(() => run(store, "authorize", asked))).toBe("done");
+    run(store, "creditAccount", { id: "acct_a", amountNanos: -1n, note: null });
+    const failure = failureOf(() => run(store, "authorize", { ...asked, ticketId: "u" }));
+    expect(failure.code).toBe("insufficient_credit");
+    expect(failure.facts.shortage).toEqual({
+      balance: "0.000067999",
+      held: "0",
+      needed: "0.000068",
+      affordableOutputTokens: 0,
+      waitingHelps: false,
+    });
+    // Refused, it counts all the same; what needs no credit is not refused.
+    expect(till.authorize().rate.remaining).toBe(defaultSettings.requestsPerMinute - 3);
+  });
+
+  test("leaves what is held to the admission, whose refusal says that waiting helps", () => {
+    using store = open();
+    const till = openTill(store, "a", 1_400_000n);
+    till.admit("req_1");
+    expect(refusal(() => run(store, "authorize", asked))).toBe("done");
+  });
+
+  test("refuses nobody where the smallest request is free", () => {
+    using store = open({ prices: { inputNanosPerMillion: 0n, outputNanosPerMillion: 0n } });
+    openTill(store, "a", 0n);
+    expect(refusal(() => run(store, "authorize", asked))).toBe("done");
+  });
+
+  test("comes after the rate, and a revoked key hears nothing of credit", () => {
+    using store = open({ requestsPerMinute: 1 });
+    openTill(store, "a", 0n);
+    expect(refusal(() => run(store, "authorize", asked))).toBe("insufficient_credit");
+    expect(refusal(() => run(store, "authorize", { ...asked, ticketId: "u" }))).toBe(
+      "rate_limited",
+    );
+    run(store, "revokeKey", "key_a");
+    expect(refusal(() => run(store, "authorize", asked))).toBe("authentication");
+  });
+});
+
+test("a ticket that is given back counts no more, also when it is given back twice", () => {
+  using store = open({ requestsPerMinute: 2 });
+  const till = openTill(store, "a", credit);
+  const caller = till.authorize();
+  till.authorize();
+  run(store, "giveTicketBack", caller);
+  run(store, "giveTicketBack", caller);
+  run(store, "giveTicketBack", { ...caller, ticket: null });
+  expect(till.authorize().rate.remaining).toBe(0);
 });
 
 describe("admit", () => {
@@ -133,6 +198,7 @@ describe("admit", () => {
         keyId: "key_second",
         secretHash: secretHash("second"),
         ticketId: "s",
+        needsCredit: false,
       });
     till.admit("req_1");
     expect(refusal(() => till.admit("req_2", { caller: second() }))).toBe("too_many_concurrent");

@@ -98,7 +98,7 @@ export function openTill(store: SqliteStore, name: string, creditNanos: bigint):
       return run(
         store,
         "authorize",
-        { accountId, keyId, secretHash: secretHash(name), ticketId },
+        { accountId, keyId, secretHash: secretHash(name), ticketId, needsCredit: false },
         nowMs,
       );
     },

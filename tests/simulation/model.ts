@@ -85,7 +85,7 @@ export class Model {
         this.key(argument as string).revoked = true;
         return "done";
       case "authorize":
-        return this.authorize(argument as { keyId: string; ticketId: string | null }, nowMs);
+        return this.authorize(argument as AuthorizeArgument, nowMs);
       case "admit":
         return this.admit(argument as AdmitArgument, nowMs);
       case "settle":
@@ -146,10 +146,7 @@ export class Model {
     return most;
   }
 
-  private authorize(
-    { keyId, ticketId }: { readonly keyId: string; readonly ticketId: string | null },
-    nowMs: number,
-  ): Told {
+  private authorize({ keyId, needsCredit, ticketId }: AuthorizeArgument, nowMs: number): Told {
     const refused = this.gate(keyId);
     if (refused !== null) return refused;
     const key = this.key(keyId);
@@ -159,6 +156,8 @@ export class Model {
     key.tickets.push({ id: ticketId, at: nowMs });
     key.taken.push({ id: ticketId, at: nowMs });
     this.ensureRate(keyId, key);
+    if (needsCredit && this.account(key.account).balance < this.cost(64, 1))
+      return "insufficient_credit";
     return ["authorized", this.rules.perMinute - key.tickets.length];
   }
 
@@ -261,6 +260,12 @@ export class Model {
     ensure(key !== undefined, "a key of the plan", () => id);
     return key as ModelKey;
   }
+}
+
+interface AuthorizeArgument {
+  readonly keyId: string;
+  readonly ticketId: string | null;
+  readonly needsCredit: boolean;
 }
 
 interface AdmitArgument {

@@ -75,7 +75,7 @@ export class Replica {
     }
     let caller: Caller;
     try {
-      caller = await this.ledger.authorize(plan.key.presented, true);
+      caller = await this.ledger.authorize(plan.key.presented, true, true);
     } catch (error) {
       this.tell(story, "failed", error);
       return;

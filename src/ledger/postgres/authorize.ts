@@ -1,25 +1,41 @@
 import { randomBytes } from "node:crypto";
+import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Caller } from "../ledger.ts";
 import type { AuthorizeOrder } from "../operations.ts";
-import { disabledAccount, rateLimited, rateState, revokedKey, unknownKey } from "../refusals.ts";
-import { numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
+import {
+  disabledAccount,
+  noCredit,
+  rateLimited,
+  rateState,
+  revokedKey,
+  unknownKey,
+} from "../refusals.ts";
+import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import type { Database } from "./database.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
 
 const authorize = {
   name: "authorize",
-  text: "select verdict, live, newest, fits_at, now from tributary.authorize($1, $2, $3, $4, $5, $6, $7, $8)",
+  text: `select verdict, live, newest, fits_at, now, balance, held
+    from tributary.authorize($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+};
+const giveTicketBack = {
+  name: "give-ticket-back",
+  text: `select tributary.give_ticket_back($1, $2, $3, $4)
+    from (select set_config('synchronous_commit', 'off', true)) as settings`,
 };
 
 /** Nothing is cached: a revocation holds from the next request on, whichever replica made it. */
 export function openAuthorize(
   database: Database,
-  limit: number,
+  rules: { readonly requestsPerMinute: number; readonly prices: Prices },
   clock: Clock,
-): PostgresOperations["authorize"] {
+): Pick<PostgresOperations, "authorize" | "giveTicketBack"> {
   const nonce = randomBytes(16);
-  return async (order) => {
+  const { requestsPerMinute: limit } = rules;
+  const leastNanos = leastCostNanos(rules.prices);
+  const ask: PostgresOperations["authorize"] = async (order) => {
     const { accountId, keyId, secretHash, ticketId } = order;
     const [row] = await database.query(
       authorize,
@@ -31,13 +47,33 @@ export function openAuthorize(
       limit,
       limits.rateWindowMs,
       clock(),
+      order.needsCredit ? leastNanos : 0n,
     );
     if (row === undefined) throw new Error("ledger: no answer from authorize");
-    return callerOf(row, order, limit);
+    return callerOf(row, order, { limit, leastNanos });
+  };
+  return {
+    authorize: ask,
+    async giveTicketBack({ accountId, keyId, ticket }) {
+      const dot = ticket?.indexOf(".") ?? 0;
+      if (ticket !== null)
+        await database.query(
+          giveTicketBack,
+          accountId,
+          keyId,
+          ticket.slice(0, dot),
+          ticket.slice(dot + 1),
+        );
+      return null;
+    },
   };
 }
 
-function callerOf(row: Row, order: AuthorizeOrder, limit: number): Caller {
+function callerOf(
+  row: Row,
+  order: AuthorizeOrder,
+  { leastNanos, limit }: { readonly limit: number; readonly leastNanos: bigint },
+): Caller {
   const verdict = textOf(row, "verdict");
   throwRefusal(verdict);
   const nowMs = numberOf(row, "now");
@@ -45,6 +81,10 @@ function callerOf(row: Row, order: AuthorizeOrder, limit: number): Caller {
   const resetMs = newest === null ? 0 : newest + limits.rateWindowMs - nowMs;
   const rate = rateState(limit, numberOf(row, "live"), resetMs);
   if (verdict === "rate") throw rateLimited(rate, numberOf(row, "fits_at") - nowMs);
+  if (verdict === "credit") {
+    const heldNanos = bigOf(row, "held");
+    throw noCredit({ balanceNanos: bigOf(row, "balance"), heldNanos, leastNanos, rate });
+  }
   const { accountId, keyId, ticketId } = order;
   const ticket = ticketId === null ? null : `${String(nowMs)}.${ticketId}`;
   return { accountId, keyId, ticket, rate };

@@ -62,7 +62,7 @@ function openOperations(
   clock: Clock,
 ): PostgresOperations {
   return {
-    authorize: openAuthorize(database, settings.requestsPerMinute, clock),
+    ...openAuthorize(database, settings, clock),
     admit: openAdmit(database, settings, clock),
     ...openResolve(database, settings.leaseMs, clock),
     ...openAdministration(database, clock),

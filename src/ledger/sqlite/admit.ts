@@ -110,6 +110,6 @@ function earlierAdmission(row: Row, order: AdmitOrder): Admission {
 }
 
 /** A request answered 429 does not count; a refusal is committed like any answer, so the ticket returns with it. */
-function giveTicketBack(caller: Caller, rateWindow: RateWindow): void {
+export function giveTicketBack(caller: Caller, rateWindow: RateWindow): void {
   if (caller.ticket !== null) rateWindow.giveBack(caller.keyId, caller.ticket);
 }

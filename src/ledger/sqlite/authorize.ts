@@ -1,10 +1,11 @@
 import { timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import type { AccountId, KeyId } from "../ledger.ts";
 import type { AuthorizeOrder, StoreOperations } from "../operations.ts";
-import { disabledAccount, revokedKey, unknownKey } from "../refusals.ts";
+import { disabledAccount, noCredit, revokedKey, unknownKey } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bytesOf, textOf, type Row } from "../row.ts";
+import { bigOf, bytesOf, textOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** Checks of keys and accounts, for both phases of a request. */
@@ -17,17 +18,26 @@ export interface KeyGate {
 const noHash = new Uint8Array(32);
 
 /** Prepares the statements once. Nothing is cached: a revocation holds from the next request on, whoever made it. */
-export function openKeyGate(database: DatabaseSync, rateWindow: RateWindow): KeyGate {
+export function openKeyGate(
+  database: DatabaseSync,
+  rateWindow: RateWindow,
+  prices: Prices,
+): KeyGate {
+  const leastNanos = leastCostNanos(prices);
   const find = database.prepare(
-    `select api_key.secret_hash, api_key.revoked_at_ms, account.status
+    `select api_key.secret_hash, api_key.revoked_at_ms, account.status, account.balance_nanos, account.held_nanos
      from api_key join account on account.id = api_key.account_id
      where api_key.account_id = ? and api_key.id = ?`,
   );
   return {
     authorize(order, nowMs) {
-      ensureUsable(getRow(find, order.accountId, order.keyId), order);
+      const row = ensureUsable(getRow(find, order.accountId, order.keyId), order);
       const { accountId, keyId } = order;
       const { rate, ticket } = rateWindow.take(keyId, order.ticketId, nowMs);
+      // What is held comes back: only `admit` knows whether it is needed.
+      const balanceNanos = bigOf(row, "balance_nanos");
+      if (order.needsCredit && balanceNanos < leastNanos)
+        throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
       return { accountId, keyId, ticket, rate };
     },
     ensureActive(accountId, keyId) {
@@ -38,7 +48,7 @@ export function openKeyGate(database: DatabaseSync, rateWindow: RateWindow): Key
   };
 }
 
-function ensureUsable(row: Row | null, order: AuthorizeOrder): void {
+function ensureUsable(row: Row | null, order: AuthorizeOrder): Row {
   // An unknown key is compared too, so that it takes as long as a wrong one.
   const equal = timingSafeEqual(
     row === null ? noHash : bytesOf(row, "secret_hash"),
@@ -46,6 +56,7 @@ function ensureUsable(row: Row | null, order: AuthorizeOrder): void {
   );
   if (row === null || !equal) throw unknownKey();
   ensureNotRevoked(row);
+  return row;
 }
 
 function ensureNotRevoked(row: Row): void {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Failure } from "../../failure.ts";
 import { openAccounts } from "./accounts.ts";
 import { openAdministration } from "./administration.ts";
-import { openAdmit, type AdmitRules } from "./admit.ts";
+import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openBooks } from "./books.ts";
 import { openCheckpoint } from "./checkpoint.ts";
@@ -47,6 +47,7 @@ export function openStoreOn(database: DatabaseSync, settings: StoreSettings): Sq
 
 const lightOperations: ReadonlySet<OperationName> = new Set([
   "authorize",
+  "giveTicketBack",
   "check",
   "receipt",
   "callerAccount",
@@ -62,10 +63,14 @@ export function isLight(call: StoreCall): boolean {
 function openOperations(database: DatabaseSync, settings: StoreSettings): StoreOperations {
   const accounts = openAccounts(database);
   const rateWindow = openRateWindow(database, settings.requestsPerMinute);
-  const keyGate = openKeyGate(database, rateWindow);
+  const keyGate = openKeyGate(database, rateWindow, settings.prices);
   const anything = database.prepare("select 1 as one from account limit 1");
   return {
     authorize: keyGate.authorize,
+    giveTicketBack(caller) {
+      giveTicketBack(caller, rateWindow);
+      return null;
+    },
     admit: openAdmit(database, settings, { accounts, keyGate, rateWindow }),
     ...openResolve(database, { leaseMs: settings.leaseMs, accounts, rateWindow }),
     ...openAdministration(database, accounts),
