@@ -66,7 +66,10 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const server = await listen(service, config);
   opened.defer(() => server.close());
   // After listening: a start that fails there must not use up the one showing of the first key.
-  const first = await ledger.ensureFirstAccount(config.startingCreditNanos);
+  const first =
+    config.firstAccount === "make"
+      ? await ledger.ensureFirstAccount(config.startingCreditNanos)
+      : null;
   const drain = (): Promise<void> => server.drain(config.drainSeconds * 1_000);
   opened.defer(drain);
   const owned = opened.move();

@@ -12,6 +12,8 @@ export interface Output {
 export interface Shell {
   readonly folder: string;
   readonly environment: Environment;
+  /** Whether a variable of the environment comes from the .env file of the folder. */
+  isFromFile(name: string): boolean;
   readonly stdout: Output;
   readonly stderr: Output;
   /** How this program is called here, such as `npx tributary`. */

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, parseConfig } from "../config/config.ts";
-import { formatValue } from "../config/setting-reader.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
@@ -57,7 +56,7 @@ export const doctorCommand: Command = {
     const parsed = parseConfig(shell.environment, shell.folder);
     if (!parsed.ok) {
       const problems = parsed.problems.map((problem) =>
-        failed("settings", formatValue(problem), problem.remedy),
+        failed("settings", problem.wrong, problem.remedy),
       );
       const warnings = parsed.warnings.map((warning) => failed("settings", warning, warningFix));
       return report([...problems, ...warnings], shell);
@@ -212,6 +211,7 @@ function trialConfig(config: Config, folder: string): Config {
     port: 0,
     database: { kind: "sqlite", path: join(folder, "ledger.sqlite") },
     sqliteSynchronous: "normal",
+    firstAccount: "make",
     startingCreditNanos: 1_000_000_000_000n,
     prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 1_000_000_000n },
     drainSeconds: 1,

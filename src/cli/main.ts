@@ -21,6 +21,7 @@ const shell: Shell = {
   get environment() {
     return readEnvironment(folder);
   },
+  isFromFile: (name) => processEnvironment()[name] === undefined,
   stdout: openOutput(process.stdout),
   stderr: openOutput(process.stderr),
   programName: import.meta.url.endsWith(".ts") ? "npm run -s tributary --" : "npx tributary",

@@ -1,4 +1,5 @@
 import { type Config, parseConfig } from "../config/config.ts";
+import type { VariableName } from "../config/environment.ts";
 import { formatProblem } from "../config/setting-reader.ts";
 import { CommandError, type Shell } from "./command.ts";
 
@@ -8,4 +9,11 @@ export function ensureConfig(shell: Shell): Config {
   for (const warning of parsed.warnings) shell.stderr.write(`warning: ${warning}\n`);
   if (parsed.ok) return parsed.config;
   throw new CommandError("settings", 2, parsed.problems.map(formatProblem).join("\n"));
+}
+
+/** Which of these settings is in force and where it is from, as `TRIBUTARY_PORT of .env`; null: none is set. */
+export function originOf(names: readonly VariableName[], shell: Shell): string | null {
+  const name = names.find((candidate) => (shell.environment[candidate] ?? "").trim() !== "");
+  if (name === undefined) return null;
+  return `${name} ${shell.isFromFile(name) ? "in .env" : "in the environment"}`;
 }

@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import { parseCredit, type Prices } from "../admission/price.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName, variables } from "./environment.ts";
-import { nearestName } from "./nearest-name.ts";
-import { SettingReader, type SettingProblem } from "./setting-reader.ts";
+import { type ReadText, SettingReader, type SettingProblem } from "./setting-reader.ts";
+import { findUnknownSettings, isServiceAddress } from "./unknown-settings.ts";
 
 /** How an OpenAI-compatible deployment is reached. Times in milliseconds. */
 export interface DeploymentConfig {
@@ -55,6 +55,10 @@ export interface Config {
   readonly environment: Environment;
   readonly prices: Prices;
   readonly startingCreditNanos: bigint;
+  /** Whether a start on an empty ledger makes an account and a key. */
+  readonly firstAccount: "make" | "none";
+  /** A client's key, for commands that ask a running service. */
+  readonly clientKey: string | null;
   readonly legacyAliases: readonly [string, string];
   readonly keepaliveMs: number;
   readonly drainSeconds: number;
@@ -78,15 +82,16 @@ export type ParsedConfig = { readonly warnings: readonly string[] } & (
 
 /** Checks every setting. Relative paths are meant from `folder`. */
 export function parseConfig(environment: Environment, folder: string): ParsedConfig {
-  const read = new SettingReader(environment);
+  const read = new SettingReader(environment, folder);
   const dataDir = resolve(folder, read.text("TRIBUTARY_DATA_DIR") ?? ".");
   const contextTokens = read.integer("TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS");
+  const database = readDatabase(read, dataDir, folder);
   const config: Config = {
     host: readHost(read),
-    port: read.integer("TRIBUTARY_PORT") ?? 0,
+    port: readPort(read),
     dataDir,
     cacheDir: readCacheDir(read, environment, folder),
-    database: readDatabase(read, dataDir, folder),
+    database,
     sqliteSynchronous: read.choice("TRIBUTARY_SQLITE_SYNCHRONOUS", ["full", "normal"]),
     deployment: readDeployment(read, contextTokens),
     model: read.text("TRIBUTARY_MODEL"),
@@ -98,6 +103,8 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
       outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),
     },
     startingCreditNanos: readCredits(read, "TRIBUTARY_STARTING_CREDIT"),
+    firstAccount: readFirstAccount(read, database),
+    clientKey: read.text("TRIBUTARY_API_KEY"),
     legacyAliases: readAliases(read),
     keepaliveMs: read.integer("TRIBUTARY_KEEPALIVE_MS") ?? 0,
     drainSeconds: read.integer("TRIBUTARY_DRAIN_SECONDS") ?? 0,
@@ -109,7 +116,10 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     corsOrigins: readOrigins(read),
     generationsMax: read.integer("TRIBUTARY_GENERATIONS_MAX") ?? 0,
   };
-  const warnings = [...unknownVariables(environment), ...settingsWithoutEffect(environment)];
+  const warnings = [
+    ...readUnknown(read, environment),
+    ...settingsWithoutEffect(environment, config),
+  ];
   const { problems } = read;
   return problems.length === 0 ? { ok: true, config, warnings } : { ok: false, problems, warnings };
 }
@@ -129,35 +139,53 @@ function readHost(read: SettingReader): string {
   return host.replace(/^\[|\]$/g, "");
 }
 
+function readPort(read: SettingReader): number {
+  const name = "TRIBUTARY_PORT";
+  if (!isServiceAddress(read.text(name) ?? "")) return read.integer(name) ?? 0;
+  read.problem(
+    name,
+    "Kubernetes sets it in every pod for a Service named tributary: set enableServiceLinks: false in the pod, or TRIBUTARY_PORT itself",
+  );
+  return 0;
+}
+
+function readFirstAccount(read: SettingReader, { kind }: DatabaseConfig): "make" | "none" {
+  const name = "TRIBUTARY_FIRST_ACCOUNT";
+  if (read.text(name) !== null) return read.choice(name, ["make", "none"]);
+  // Of several replicas on one database each could be the first, so that its key would be in one of many logs.
+  return kind === "sqlite" ? "make" : "none";
+}
+
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {
-  const url = read.text("TRIBUTARY_DATABASE_URL");
+  const given = read.textOrFile("TRIBUTARY_DATABASE_URL", "TRIBUTARY_DATABASE_URL_FILE");
   const connections = read.integer("TRIBUTARY_DATABASE_CONNECTIONS") ?? 0;
-  if (url === null) return { kind: "sqlite", path: join(dataDir, "ledger.sqlite") };
-  if (isPostgres(url)) {
-    ensurePostgresUrl(read, url);
+  if (given === null) return { kind: "sqlite", path: join(dataDir, "ledger.sqlite") };
+  const { name, text: url } = given;
+  if (/^postgres(?:ql)?:/i.test(url)) {
+    ensurePostgresUrl(read, given);
     return { kind: "postgres", url, connections };
   }
   const path = /^sqlite:(?:\/\/)?(.+)$/i.exec(url)?.[1];
   if (path === undefined)
-    read.problem("TRIBUTARY_DATABASE_URL", "begin it with sqlite: and a path, or with postgres://");
+    read.problem(name, "begin it with sqlite: and a path, or with postgres://");
   else if (path === ":memory:")
     read.problem(
-      "TRIBUTARY_DATABASE_URL",
+      name,
       "name a file: the account and key commands open the same ledger from another process",
     );
   return { kind: "sqlite", path: resolve(folder, path ?? "") };
 }
 
-function ensurePostgresUrl(read: SettingReader, url: string): void {
+function ensurePostgresUrl(read: SettingReader, { name, text: url }: ReadText): void {
   // The driver takes an empty host for a socket; the standard's parser takes no user beside one.
   const parsed = URL.parse(
     url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)(?=[/:])/i, "$1socket"),
   );
-  const name = "TRIBUTARY_DATABASE_URL";
-  if (parsed === null || parsed.host === "")
+  // A second @ is a part of the password; what is behind the first one would be taken for the host, and be logged.
+  if (parsed === null || parsed.host === "" || /^[^/]*\/\/[^/?#]*@[^/?#]*@/.test(url))
     read.problem(
       name,
-      "write it as postgres://user:password@host:5432/database, with the special characters of a password percent-encoded",
+      "write it as postgres://user:password@host:5432/database, with the special characters of a password percent-encoded (@ as %40, / as %2F), or leave the password out and set PGPASSWORD",
     );
   else if (parsed.pathname.length < 2)
     read.problem(name, "name the database after the host and a /");
@@ -217,14 +245,11 @@ function readDeploymentUrl(read: SettingReader, url: string): string {
 }
 
 function readApiKey(read: SettingReader): string | null {
-  const key = read.text("TRIBUTARY_DEPLOYMENT_API_KEY");
+  const key = read.textOrFile("TRIBUTARY_DEPLOYMENT_API_KEY", "TRIBUTARY_DEPLOYMENT_API_KEY_FILE");
   // It becomes a header, in which anything else could not be sent.
-  if (key !== null && !/^[\x21-\x7e]+$/.test(key))
-    read.problem(
-      "TRIBUTARY_DEPLOYMENT_API_KEY",
-      "copy the key again, without spaces and line breaks",
-    );
-  return key;
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key.text))
+    read.problem(key.name, "copy the key again, without spaces and line breaks");
+  return key?.text ?? null;
 }
 
 function readCredits(read: SettingReader, name: CreditVariableName): bigint {
@@ -281,31 +306,30 @@ function pickWeightsVariables(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => pattern.test(name)));
 }
 
-function unknownVariables(environment: Environment): readonly string[] {
-  const prefix = "TRIBUTARY_";
-  const known = Object.keys(variables);
-  const knownEnds = known.map((name) => name.slice(prefix.length));
-  return Object.keys(environment)
-    .filter((name) => name.startsWith(prefix) && !known.includes(name))
-    .toSorted()
-    .map((name) => {
-      const near = nearestName(name.slice(prefix.length), knownEnds);
-      const advice = near === null ? "see docs/configuration.md" : `did you mean ${prefix}${near}?`;
-      return `${name} is no setting of Tributary and has no effect; ${advice}`;
-    });
+/** Notes those that were meant for a setting; returns a warning for each that was not. */
+function readUnknown(read: SettingReader, environment: Environment): readonly string[] {
+  return findUnknownSettings(environment).flatMap(({ meant, name }) => {
+    if (meant === null)
+      return [`${name} is no setting of Tributary and has no effect; see docs/configuration.md`];
+    read.noSetting(name, `did you mean ${meant}? Rename or remove it`);
+    return [];
+  });
 }
 
-function settingsWithoutEffect(environment: Environment): readonly string[] {
-  const valueOf = (name: VariableName): string => (environment[name] ?? "").trim();
-  const elsewhere = valueOf("TRIBUTARY_DEPLOYMENT_URL") !== "";
-  const postgres = isPostgres(valueOf("TRIBUTARY_DATABASE_URL"));
+function settingsWithoutEffect(environment: Environment, config: Config): readonly string[] {
+  const elsewhere = config.deployment !== null;
+  const postgres = config.database.kind === "postgres";
   const unused: Readonly<Record<string, readonly VariableName[]>> = {
     "while TRIBUTARY_DEPLOYMENT_URL is set": elsewhere
       ? ["TRIBUTARY_MODEL", "TRIBUTARY_ACCEPT_LICENSE"]
       : [],
     "without TRIBUTARY_DEPLOYMENT_URL": elsewhere
       ? []
-      : ["TRIBUTARY_DEPLOYMENT_API_KEY", "TRIBUTARY_DEPLOYMENT_MODEL"],
+      : [
+          "TRIBUTARY_DEPLOYMENT_API_KEY",
+          "TRIBUTARY_DEPLOYMENT_API_KEY_FILE",
+          "TRIBUTARY_DEPLOYMENT_MODEL",
+        ],
     "while TRIBUTARY_DATABASE_URL names PostgreSQL": postgres
       ? ["TRIBUTARY_SQLITE_SYNCHRONOUS"]
       : [],
@@ -314,10 +338,8 @@ function settingsWithoutEffect(environment: Environment): readonly string[] {
       : ["TRIBUTARY_DATABASE_CONNECTIONS"],
   };
   return Object.entries(unused).flatMap(([reason, names]) =>
-    names.filter((name) => valueOf(name) !== "").map((name) => `${name} has no effect ${reason}`),
+    names
+      .filter((name) => (environment[name] ?? "").trim() !== "")
+      .map((name) => `${name} has no effect ${reason}`),
   );
-}
-
-function isPostgres(url: string): boolean {
-  return /^postgres(?:ql)?:/i.test(url);
 }

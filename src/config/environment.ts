@@ -57,6 +57,12 @@ export const variables = {
     otherwise: "`ledger.sqlite` in the data folder",
     meaning: "where the ledger is kept; several replicas share one PostgreSQL",
   },
+  TRIBUTARY_DATABASE_URL_FILE: {
+    kind: secretFile("TRIBUTARY_DATABASE_URL"),
+    default: null,
+    otherwise: "no file",
+    meaning: "the same from a file, for an address with a password; not both",
+  },
   TRIBUTARY_DATABASE_CONNECTIONS: {
     kind: integer(1, 1_000),
     default: String(limits.ledgerConnections),
@@ -80,6 +86,12 @@ export const variables = {
     otherwise: "no key is sent",
     meaning: "key for the deployment",
     secret: true,
+  },
+  TRIBUTARY_DEPLOYMENT_API_KEY_FILE: {
+    kind: secretFile("TRIBUTARY_DEPLOYMENT_API_KEY"),
+    default: null,
+    otherwise: "no file",
+    meaning: "the same from a file; not both",
   },
   TRIBUTARY_DEPLOYMENT_MODEL: {
     kind: text("a model name"),
@@ -154,6 +166,13 @@ export const variables = {
     default: "10",
     meaning: "credit of the account that the first start makes",
   },
+  TRIBUTARY_FIRST_ACCOUNT: {
+    kind: choice("make", "none"),
+    default: null,
+    otherwise: "`make` on SQLite, `none` on PostgreSQL",
+    meaning:
+      "`make`: a start on an empty ledger makes an account and a key, shown on a terminal, else written to `first-key` in the data folder",
+  },
   TRIBUTARY_LEGACY_ALIASES: {
     kind: text("two different names with a comma between them"),
     default: "service-llm-legacy,service-llm-compat",
@@ -205,6 +224,13 @@ export const variables = {
     default: "1000",
     meaning: "running generations of this process; one more is answered `503`",
   },
+  TRIBUTARY_API_KEY: {
+    kind: text("a key of `tributary key create`"),
+    default: null,
+    otherwise: "no key",
+    meaning: "key with which `doctor --url` asks a running service, and which `connect` writes",
+    secret: true,
+  },
 } as const satisfies Record<`TRIBUTARY_${string}`, Variable>;
 
 /** The name of a setting. */
@@ -232,6 +258,11 @@ export function readEnvironment(folder: string): Environment {
   return { ...(file === null ? {} : parseEnv(file)), ...processEnvironment() };
 }
 
+/** The text of a small file that holds a secret, without the newline at its end. Throws what the system says. */
+export function readSecretFile(path: string): string {
+  return readFileSync(path, "utf8").replace(/\r?\n$/, "");
+}
+
 /** The process's variables alone, for what a start needs before it reads a file. The only reader of process.env. */
 export function processEnvironment(): Environment {
   return process.env;
@@ -250,6 +281,10 @@ function readOptional(path: string): string | null {
 
 function text(allowed: string): VariableKind {
   return { type: "text", allowed };
+}
+
+function secretFile(name: string): VariableKind {
+  return text(`a path of a file that holds \`${name}\` and nothing else`);
 }
 
 function integer(minimum: number, maximum: number): VariableKind {

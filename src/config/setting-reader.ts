@@ -1,36 +1,44 @@
+import { resolve } from "node:path";
 import {
   describeKind,
   type Environment,
+  readSecretFile,
   type VariableName,
   variables,
   type Variable,
 } from "./environment.ts";
 
-/** One setting that cannot be used. `value` is what may be shown of it. */
+/** One setting that cannot be used. */
 export interface SettingProblem {
-  readonly variable: VariableName;
-  readonly value: string;
-  readonly allowed: string;
+  /** The variable, what may be shown of its value, and what is allowed. */
+  readonly wrong: string;
   readonly remedy: string;
 }
 
 /** A problem as one line: variable, value, what is allowed, what to do. */
-export function formatProblem(problem: SettingProblem): string {
-  return `${formatValue(problem)}; ${problem.remedy}`;
+export function formatProblem({ remedy, wrong }: SettingProblem): string {
+  return `${wrong}; ${remedy}`;
 }
 
-/** The same without what to do. */
-export function formatValue({ allowed, value, variable }: SettingProblem): string {
-  return `${variable}=${value}: allowed is ${allowed.replaceAll("`", "")}`;
+/** A text and the variable that it is from. */
+export interface ReadText {
+  readonly name: VariableName;
+  readonly text: string;
 }
+
+/** Settings that may be in a file, by the variable that names the file. */
+type FileVariableName = Extract<VariableName, `${string}_FILE`>;
 
 /** Reads settings by their kind and collects every problem, so that one start tells all of them. */
 export class SettingReader {
   readonly #environment: Environment;
+  readonly #folder: string;
   readonly #problems: SettingProblem[] = [];
 
-  constructor(environment: Environment) {
+  /** Relative paths are meant from `folder`. */
+  constructor(environment: Environment, folder: string) {
     this.#environment = environment;
+    this.#folder = folder;
   }
 
   get problems(): readonly SettingProblem[] {
@@ -41,6 +49,30 @@ export class SettingReader {
   text(name: VariableName): string | null {
     const given = this.#environment[name]?.trim() ?? "";
     return given === "" ? variables[name].default : given;
+  }
+
+  /** The text of a setting that may stand in a file instead; null: neither is set, or it cannot be read. */
+  textOrFile(name: VariableName, fileName: FileVariableName): ReadText | null {
+    const text = this.text(name);
+    const path = this.text(fileName);
+    if (path === null) return text === null ? null : { name, text };
+    if (text !== null) {
+      this.problem(fileName, `${name} is set too: remove one of the two`);
+      return null;
+    }
+    try {
+      const inFile = readSecretFile(resolve(this.#folder, path));
+      if (inFile.trim() !== "") return { name: fileName, text: inFile };
+      this.problem(fileName, "the file is empty: write the value into it");
+    } catch (error) {
+      const code =
+        error instanceof Error && "code" in error ? String(error.code) : "it is too long";
+      this.problem(
+        fileName,
+        `the file cannot be read (${code}): correct the path, or let this user read it`,
+      );
+    }
+    return null;
   }
 
   /** The parts between commas, without empty ones. */
@@ -70,7 +102,13 @@ export class SettingReader {
   problem(name: VariableName, remedy: string): void {
     const variable: Variable = variables[name];
     const value = variable.secret === true ? "(not shown)" : showValue(this.text(name) ?? "");
-    this.#problems.push({ variable: name, value, allowed: describeKind(variable.kind), remedy });
+    const allowed = describeKind(variable.kind).replaceAll("`", "");
+    this.#problems.push({ wrong: `${name}=${value}: allowed is ${allowed}`, remedy });
+  }
+
+  /** Notes a variable that is no setting, as a value meant for a setting must not get lost. */
+  noSetting(name: string, remedy: string): void {
+    this.#problems.push({ wrong: `${name} is no setting of Tributary`, remedy });
   }
 
   #removeAdvice(name: VariableName): string {

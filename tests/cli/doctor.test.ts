@@ -89,8 +89,9 @@ describe("doctor", () => {
     expect(report.checks.map(({ message }) => message.split("=")[0])).toEqual([
       "TRIBUTARY_PORT",
       "TRIBUTARY_LOG_LEVEL",
-      expect.stringMatching(/^TRIBUTARY_PROT is no setting .*TRIBUTARY_PORT/),
+      "TRIBUTARY_PROT is no setting of Tributary",
     ]);
+    expect(report.checks[2]?.fix).toContain("did you mean TRIBUTARY_PORT?");
     // What to do is told once.
     for (const { fix, message } of report.checks) expect(message).not.toContain(fix);
   });

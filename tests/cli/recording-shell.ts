@@ -21,6 +21,7 @@ export function openRecordingShell(
     const shell: Shell = {
       folder,
       environment,
+      isFromFile: () => false,
       stdout: { write: (text) => void stdout.push(text), terminal: false },
       stderr: { write: (text) => void stderr.push(text), terminal: false },
       programName,

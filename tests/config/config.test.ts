@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import type { Environment } from "../../src/config/environment.ts";
 import { formatProblem } from "../../src/config/setting-reader.ts";
@@ -35,6 +38,8 @@ describe("settings", () => {
         environment: {},
         prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n },
         startingCreditNanos: 10_000_000_000n,
+        firstAccount: "make",
+        clientKey: null,
         legacyAliases: ["service-llm-legacy", "service-llm-compat"],
         keepaliveMs: 10_000,
         drainSeconds: 30,
@@ -173,6 +178,7 @@ describe("a bad setting", () => {
     ["TRIBUTARY_DATABASE_URL", "postgres://db:port/ledger", "postgres://user:password@host"],
     ["TRIBUTARY_DATABASE_URL", "postgres:ledger", "postgres://user:password@host"],
     ["TRIBUTARY_DATABASE_URL", "postgres://db/", "name the database"],
+    ["TRIBUTARY_FIRST_ACCOUNT", "yes", "make, none"],
     ["TRIBUTARY_DEPLOYMENT_URL", "127.0.0.1:8000", "http://"],
     ["TRIBUTARY_DEPLOYMENT_URL", "ftp://127.0.0.1", "http://"],
     ["TRIBUTARY_DEPLOYMENT_URL", "http://h/v1/chat/completions", "base address only"],
@@ -216,6 +222,8 @@ describe("a bad setting", () => {
     { TRIBUTARY_DEPLOYMENT_URL: "http://me:MARKER@x@host" },
     { TRIBUTARY_DEPLOYMENT_URL: "me:MARKER@host" },
     { TRIBUTARY_DATABASE_URL: "postgres://me:a/MARKER@db/ledger" },
+    { TRIBUTARY_DATABASE_URL: "postgres://me:a@MARKER@db/ledger" },
+    { TRIBUTARY_DATABASE_URL: "postgres://me@MARKER@db/ledger" },
   ])("never shows a secret: %o", (environment) => {
     const lines = linesOf(environment);
     expect(lines).toHaveLength(1);
@@ -229,21 +237,128 @@ describe("a bad setting", () => {
   });
 });
 
-describe("a setting without effect", () => {
-  it.each([
-    ["TRIBUTARY_PROT", "did you mean TRIBUTARY_PORT?"],
-    ["TRIBUTARY_DEPLOYMENT_KEY", "did you mean TRIBUTARY_DEPLOYMENT_URL?"],
-    ["TRIBUTARY_KEEP_ALIVE_MS", "did you mean TRIBUTARY_KEEPALIVE_MS?"],
-    ["TRIBUTARY_XYZ", "see docs/configuration.md"],
-  ])("is warned of: %s", (name, advice) => {
-    const { ok, warnings } = parseConfig({ [name]: "MARKER" }, folder);
-    expect(ok).toBe(true);
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain(`${name} is no setting`);
-    expect(warnings[0]).toContain(advice);
-    expect(warnings[0]).not.toContain("MARKER");
+describe("a secret in a file", () => {
+  let secrets = "";
+  beforeEach(() => {
+    secrets = mkdtempSync(join(tmpdir(), "tributary-secrets-"));
+    writeFileSync(join(secrets, "url"), "postgres://me:MARKER@db/ledger\n");
+    writeFileSync(join(secrets, "key"), "sk-MARKER\r\n");
+    writeFileSync(join(secrets, "two-lines"), "sk-MARKER\nsecond\n");
+    writeFileSync(join(secrets, "empty"), "\n");
+  });
+  afterEach(() => rmSync(secrets, { recursive: true }));
+
+  it("counts as if it stood in the variable, without the newline at its end", () => {
+    const config = configOf({
+      TRIBUTARY_DATABASE_URL_FILE: join(secrets, "url"),
+      TRIBUTARY_DEPLOYMENT_URL: "http://h",
+      TRIBUTARY_DEPLOYMENT_API_KEY_FILE: join(secrets, "key"),
+    });
+    expect(config.database).toMatchObject({
+      kind: "postgres",
+      url: "postgres://me:MARKER@db/ledger",
+    });
+    expect(config.firstAccount).toBe("none");
+    expect(config.deployment?.apiKey).toBe("sk-MARKER");
   });
 
+  it("is found from the working folder", () => {
+    const parsed = parseConfig({ TRIBUTARY_DATABASE_URL_FILE: "url" }, secrets);
+    expect(parsed.ok && parsed.config.database.kind).toBe("postgres");
+  });
+
+  it.each([
+    [{ TRIBUTARY_DATABASE_URL_FILE: "nowhere" }, "the file cannot be read (ENOENT)"],
+    [{ TRIBUTARY_DATABASE_URL_FILE: "." }, "the file cannot be read (EISDIR)"],
+    [{ TRIBUTARY_DATABASE_URL_FILE: "empty" }, "the file is empty"],
+    [{ TRIBUTARY_DATABASE_URL_FILE: "key" }, "begin it with sqlite: and a path"],
+    [
+      { TRIBUTARY_DATABASE_URL_FILE: "url", TRIBUTARY_DATABASE_URL: "sqlite:MARKER" },
+      "TRIBUTARY_DATABASE_URL is set too: remove one of the two",
+    ],
+    [{ TRIBUTARY_DEPLOYMENT_API_KEY_FILE: "two-lines" }, "without spaces and line breaks"],
+    [
+      { TRIBUTARY_DEPLOYMENT_API_KEY_FILE: "key", TRIBUTARY_DEPLOYMENT_API_KEY: "MARKER" },
+      "TRIBUTARY_DEPLOYMENT_API_KEY is set too",
+    ],
+  ] as const)("stops the start with one line that shows no secret: %o", (environment, words) => {
+    const parsed = parseConfig(environment, secrets);
+    const lines = parsed.ok ? [] : parsed.problems.map(formatProblem);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(`${Object.keys(environment)[0]}=`);
+    expect(lines[0]).toContain(words);
+    expect(lines[0]).not.toContain("MARKER");
+  });
+});
+
+describe("the first account", () => {
+  it("is made on SQLite and not on PostgreSQL, unless it is said otherwise", () => {
+    const postgres = { TRIBUTARY_DATABASE_URL: "postgres://h/d" };
+    expect(configOf(postgres).firstAccount).toBe("none");
+    expect(configOf({ ...postgres, TRIBUTARY_FIRST_ACCOUNT: "make" }).firstAccount).toBe("make");
+    expect(configOf({ TRIBUTARY_FIRST_ACCOUNT: "none" }).firstAccount).toBe("none");
+  });
+});
+
+describe("a variable that is no setting", () => {
+  it.each([
+    ["TRIBUTARY_PROT", "TRIBUTARY_PORT"],
+    ["TRIBUTARY_DEPLOYMENT_KEY", "TRIBUTARY_DEPLOYMENT_API_KEY"],
+    ["TRIBUTARY_DEPLOYMENT_TIMEOUT", "TRIBUTARY_DEPLOYMENT_URL"],
+    ["TRIBUTARY_ENGINE_URL", "TRIBUTARY_DEPLOYMENT_URL"],
+    ["TRIBUTARY_KEEP_ALIVE_MS", "TRIBUTARY_KEEPALIVE_MS"],
+    ["TRIBUTARY_DATABASE", "TRIBUTARY_DATABASE_URL"],
+    ["TRIBUTARY_DATABASE_ULR", "TRIBUTARY_DATABASE_URL"],
+    ["TRIBUTARY_DATABASE_PASSWORD_FILE", "TRIBUTARY_DATABASE_URL"],
+    ["TRIBUTARY_DB_URL", "TRIBUTARY_DATABASE_URL"],
+    ["TRIBUTARY_PG_DSN", "TRIBUTARY_DATABASE_URL"],
+    ["TRIBUTARY_LOG", "TRIBUTARY_LOG_LEVEL"],
+    ["TRIBUTARY_MODEL_PATH", "TRIBUTARY_MODEL"],
+  ])("stops the start when a setting was meant: %s", (name, meant) => {
+    const lines = linesOf({ [name]: "MARKER" });
+    expect(lines).toEqual([
+      `${name} is no setting of Tributary; did you mean ${meant}? Rename or remove it`,
+    ]);
+  });
+
+  it.each(["TRIBUTARY_XYZ", "TRIBUTARY_VERSION", "TRIBUTARY_KEY", "TRIBUTARY_URL"])(
+    "is warned of when none was meant: %s",
+    (name) => {
+      const { ok, warnings } = parseConfig({ [name]: "MARKER" }, folder);
+      expect(ok).toBe(true);
+      expect(warnings).toEqual([
+        `${name} is no setting of Tributary and has no effect; see docs/configuration.md`,
+      ]);
+    },
+  );
+
+  it("is left alone when it is empty", () => {
+    expect(parseConfig({ TRIBUTARY_DATABASE_ULR: " " }, folder)).toMatchObject({
+      ok: true,
+      warnings: [],
+    });
+  });
+
+  it("is left alone when Kubernetes sets it for a Service, whose own TRIBUTARY_PORT is explained", () => {
+    const links = {
+      TRIBUTARY_SERVICE_HOST: "10.0.0.7",
+      TRIBUTARY_SERVICE_PORT: "80",
+      TRIBUTARY_SERVICE_PORT_HTTP: "80",
+      TRIBUTARY_PORT_80_TCP: "tcp://10.0.0.7:80",
+      TRIBUTARY_PORT_80_TCP_PROTO: "tcp",
+      TRIBUTARY_PORT_80_TCP_PORT: "80",
+      TRIBUTARY_PORT_80_TCP_ADDR: "10.0.0.7",
+      TRIBUTARY_DB_SERVICE_HOST: "10.0.0.8",
+      TRIBUTARY_DB_PORT: "tcp://10.0.0.8:5432",
+    };
+    expect(parseConfig(links, folder)).toMatchObject({ ok: true, warnings: [] });
+    const [line, ...others] = linesOf({ ...links, TRIBUTARY_PORT: "tcp://10.0.0.7:80" });
+    expect(others).toEqual([]);
+    expect(line).toMatch(/^TRIBUTARY_PORT="tcp:.*Kubernetes.*enableServiceLinks: false/);
+  });
+});
+
+describe("a setting without effect", () => {
   it("is warned of when another setting makes it so", () => {
     expect(parseConfig({ TRIBUTARY_DEPLOYMENT_MODEL: "m" }, folder).warnings).toEqual([
       "TRIBUTARY_DEPLOYMENT_MODEL has no effect without TRIBUTARY_DEPLOYMENT_URL",
