@@ -20,6 +20,7 @@ import {
 } from "./format-trial.ts";
 import { openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
+import { engineOrigin, ledgerOrigin } from "./settings.ts";
 import { spellCommands } from "./spell-commands.ts";
 
 const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats; of the
@@ -64,7 +65,11 @@ export const doctorCommand: Command = {
     const { config, warnings } = parsed;
     const timeoutMs =
       timeout ?? (config.deployment === null && running === null ? 600_000 : 30_000);
-    const checks = [settingsCheck(warnings), await checkLedger(config, shell)];
+    const checks = [
+      passed("looks at", describeTargets(config, shell)),
+      settingsCheck(warnings),
+      await checkLedger(config, shell),
+    ];
     const trials =
       running === null
         ? await checkOwnService(config, { shell, timeoutMs })
@@ -72,6 +77,12 @@ export const doctorCommand: Command = {
     return report([...checks, ...trials], shell);
   },
 };
+
+/** The shell's settings may be other ones than those of the service that its caller has in mind. */
+function describeTargets(config: Config, shell: Shell): string {
+  const engine = config.deployment?.url ?? `the embedded engine`;
+  return `ledger ${placeOf(config)} (${ledgerOrigin(shell)}), engine ${engine} (${engineOrigin(shell)})`;
+}
 
 function readAccess(line: CommandLine): TrialAccess | null {
   const { key, url } = line.texts;

@@ -36,6 +36,7 @@ describe("doctor", () => {
     await using engine = await openFakeEngine();
     const report = await examine({ TRIBUTARY_DEPLOYMENT_URL: engine.url });
     expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ["looks at", true],
       ["settings", true],
       ["ledger", true],
       ["deployment", true],
@@ -44,8 +45,11 @@ describe("doctor", () => {
       ["messages", true],
     ]);
     expect(report).toMatchObject({ ok: true, exitCode: 0 });
-    expect(report.checks[2]?.message).toBe("tiny, 8192 tokens of context, takes tools");
-    for (const { message } of report.checks.slice(3))
+    expect(report.checks[0]?.message).toBe(
+      `ledger ${join(folder, "data", "ledger.sqlite")} (the default), engine ${engine.url} (TRIBUTARY_DEPLOYMENT_URL in the environment)`,
+    );
+    expect(report.checks[3]?.message).toBe("tiny, 8192 tokens of context, takes tools");
+    for (const { message } of report.checks.slice(4))
       expect(message).toMatch(/^9 tokens in, 2 out/);
     expect(engine.bodies).toHaveLength(6);
     const accounts = await openRecordingShell(folder)("account", "list", "--json");
@@ -118,8 +122,9 @@ describe("doctor", () => {
     const [key] = await service.waitFor(/trib_\w+(?=\W)/);
     const same = { TRIBUTARY_DATA_DIR: "running" };
     const well = await examine(same, "--url", `${url}/v1/`, "--key", key);
-    expect(well.checks[1]?.message).toMatch(/ledger\.sqlite: 1 account$/);
+    expect(well.checks[2]?.message).toMatch(/ledger\.sqlite: 1 account$/);
     expect(well.checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ["looks at", true],
       ["settings", true],
       ["ledger", true],
       ["chat-completions", true],

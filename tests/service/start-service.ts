@@ -68,6 +68,7 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
     TRIBUTARY_PORT: "0",
     TRIBUTARY_DATA_DIR: folder,
     TRIBUTARY_DEPLOYMENT_URL: deployment.url,
+    TRIBUTARY_FIRST_ACCOUNT: "make",
     TRIBUTARY_STARTING_CREDIT: "1000",
     TRIBUTARY_LOG_LEVEL: "debug",
     ...settings.environment,
