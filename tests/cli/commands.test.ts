@@ -200,11 +200,11 @@ describe("a command", () => {
   });
 
   it("warns of a setting that nothing reads, beside its answer", async () => {
-    const warned = openRecordingShell(folder, { TRIBUTARY_PROT: "1" });
+    const warned = openRecordingShell(folder, { TRIBUTARY_XYZ: "1" });
     const result = await warned("account", "list", "--json");
     expect(result.exitCode).toBe(0);
     expect(result.stderr).toBe(
-      "warning: TRIBUTARY_PROT is no setting of Tributary and has no effect; did you mean TRIBUTARY_PORT?\n",
+      "warning: TRIBUTARY_XYZ is no setting of Tributary and has no effect; see docs/configuration.md\n",
     );
     expect(JSON.parse(result.stdout)).toBeInstanceOf(Array);
   });
