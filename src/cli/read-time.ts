@@ -8,7 +8,7 @@ export function readTime(text: string, option: string, nowMs: number): number {
   const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
   if (count !== undefined) return nowMs - Number(count) * (unit === "d" ? 24 * hourMs : hourMs);
   const [, time, , , zone] = iso.exec(text) ?? [];
-  const known = iso.test(text);
+  const known = iso.test(text) && isOfCalendar(text.slice(0, 10));
   const atMs = known
     ? Date.parse(time === undefined || zone !== undefined ? text : `${text}Z`)
     : NaN;
@@ -17,4 +17,10 @@ export function readTime(text: string, option: string, nowMs: number): number {
       `${option} ${JSON.stringify(text)} is no time: write it as 2026-01-31, 2026-01-31T12:00:00Z, 24h or 7d.`,
     );
   return atMs;
+}
+
+/** Date.parse takes 30 February for 2 March. */
+function isOfCalendar(day: string): boolean {
+  const atMs = Date.parse(day);
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(day);
 }

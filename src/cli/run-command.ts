@@ -7,6 +7,7 @@ import {
   misuse,
   type Shell,
 } from "./command.ts";
+import { variables } from "../config/environment.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { explainName, spellCommands } from "./spell-commands.ts";
 
@@ -152,6 +153,9 @@ function describeOptionError(error: unknown, options: readonly string[]): string
   if (missing !== undefined) return `${missing} needs a value after it`;
   const unknown = /^Unknown option '--([\w-]+)'/.exec(words)?.[1];
   if (unknown === undefined) return words;
+  const setting = `TRIBUTARY_${unknown.toUpperCase().replaceAll("-", "_")}`;
+  if (Object.hasOwn(variables, setting))
+    return `${words}: it is a setting, set ${setting} in the environment or in .env`;
   const near = nearestName(unknown, [...options, "json", "help"]);
   return near === null ? words : `${words}, perhaps --${near}`;
 }

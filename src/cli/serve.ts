@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { formatCredit } from "../admission/price.ts";
 import type { Config } from "../config/config.ts";
+import { type Variable, variables } from "../config/environment.ts";
 import type { Gateway } from "../gateway.ts";
 import { type Log, openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
@@ -16,8 +17,31 @@ const help = `Runs the service until SIGTERM or Ctrl-C.
 
 At the first signal new requests are refused and running ones get TRIBUTARY_DRAIN_SECONDS to finish; a second
 Ctrl-C leaves at once. On a terminal the log is human-readable; otherwise, and with --json, it is JSON lines.
-Every setting: docs/configuration.md.
-`;
+
+The usual settings, from the environment or a .env file here; all of them: docs/configuration.md
+${describeUsualSettings()}`;
+
+function describeUsualSettings(): string {
+  const names = [
+    "TRIBUTARY_HOST",
+    "TRIBUTARY_PORT",
+    "TRIBUTARY_DATA_DIR",
+    "TRIBUTARY_DATABASE_URL",
+    "TRIBUTARY_DEPLOYMENT_URL",
+    "TRIBUTARY_DEPLOYMENT_API_KEY",
+    "TRIBUTARY_MODEL",
+    "TRIBUTARY_INPUT_PRICE",
+    "TRIBUTARY_OUTPUT_PRICE",
+    "TRIBUTARY_LOG_LEVEL",
+  ] as const;
+  const width = Math.max(...names.map((name) => name.length));
+  const lines = names.map((name) => {
+    const { default: value, meaning, otherwise }: Variable = variables[name];
+    const shown = value ?? otherwise ?? "none";
+    return `  ${name.padEnd(width)}  ${meaning} (${shown})\n`;
+  });
+  return lines.join("").replaceAll("`", "");
+}
 
 /** How long a start waits for what the deployment tells of itself, before it prints lines for clients. */
 const describeWaitMs = 3_000;

@@ -137,6 +137,12 @@ describe("a command", () => {
     [["account", "create", "x", "--credit", "-1"], "must not be negative"],
     [["account", "create", "x", "--credit"], "--credit needs a value"],
     [["account", "create", "x", "--credti", "5"], "perhaps --credit"],
+    [
+      ["serve", "--port", "9000"],
+      "'--port': it is a setting, set TRIBUTARY_PORT in the environment",
+    ],
+    [["serve", "--host=0.0.0.0"], "set TRIBUTARY_HOST"],
+    [["doctor", "--data-dir", "x"], "set TRIBUTARY_DATA_DIR"],
     [["checkpoint"], "--before 90d"],
     [["account", "list", "surplus"], '"surplus"'],
     [["account", "list", "--credit", "1"], "--credit"],

@@ -28,4 +28,14 @@ describe("the program", () => {
     expect(readdirSync(join(cache, "compiled"))).not.toEqual([]);
     if (platform === "linux") expect(existsSync(environment.HOME)).toBe(!named);
   });
+
+  it.runIf(process.platform === "linux")(
+    "ends with one line where the folder of the ledger cannot be made",
+    async () => {
+      const environment = { TRIBUTARY_DATA_DIR: "/proc/tributary/data" };
+      await using program = startProgram(["account", "create", "first"], folder, environment);
+      expect(await program.exited).toBe(1);
+      expect(program.stderr()).toMatch(/^.*\/proc\/tributary\/data\/ledger\.sqlite.*ENOENT.*\n$/);
+    },
+  );
 });

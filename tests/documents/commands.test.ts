@@ -27,3 +27,10 @@ test.each(["usage", "receipt", "verify", "checkpoint", "account create", "key cr
     expect(result.stdout).toContain(`  tributary ${name} `);
   },
 );
+
+test("serve --help lists the usual settings with what stands when they are not set", async () => {
+  const { stdout } = await openRecordingShell("/")("serve", "--help");
+  expect(stdout).toMatch(/^ {2}TRIBUTARY_PORT +where to listen; .*\(8080\)$/m);
+  expect(stdout).toMatch(/^ {2}TRIBUTARY_DEPLOYMENT_URL .*\(the embedded engine\)$/m);
+  expect(stdout.match(/^ {2}TRIBUTARY_\w+/gm)).toHaveLength(10);
+});

@@ -100,7 +100,10 @@ function readResponseFormat(value: unknown): GenerationOptions["responseFormat"]
 function refuseNotOffered(body: Fields): void {
   const choices = readOptionalInteger(body["n"], "n", { min: 1, max: Number.MAX_SAFE_INTEGER });
   if (choices !== null && choices > 1)
-    throw notOfferedField("n", "more than one answer is not offered. Send the request again.");
+    throw notOfferedField(
+      "n",
+      "more than one answer is not offered. Leave n out, or send n requests.",
+    );
   if (readOptionalBoolean(body["logprobs"], "logprobs") === true)
     throw notOfferedField("logprobs", "log probabilities are not offered. Leave it out.");
   const top = readOptionalNumber(body["top_logprobs"], "top_logprobs", anyInteger);

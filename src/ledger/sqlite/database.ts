@@ -56,7 +56,7 @@ export function retire(database: DatabaseSync): void {
 function prepareFile(path: string): boolean {
   const fresh = !existsSync(path);
   try {
-    mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(resolve(path)));
     for (const file of [path, ratePath(path)]) {
       // SQLite gives -wal and -shm the mode of the file they belong to.
       closeSync(openSync(file, "a", 0o600));
@@ -66,6 +66,18 @@ function prepareFile(path: string): boolean {
     throw unusable(path, error);
   }
   return fresh;
+}
+
+/** Node's own recursive mkdir never ends where a file system answers ENOENT inside a folder that is there, as /proc does. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process that starts now may have been faster.
+    if (!existsSync(path)) throw error;
+  }
 }
 
 function ratePath(path: string): string {

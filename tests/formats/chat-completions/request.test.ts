@@ -149,6 +149,13 @@ test("media in a tool result becomes a note, in a user's message a refusal", () 
   );
 });
 
+test("says of n what to do instead, which is not to try again", () => {
+  const body = { messages: [user], n: 2 };
+  expect(() => parseChatCompletionsRequest(body)).toThrow(
+    "n: more than one answer is not offered. Leave n out, or send n requests.",
+  );
+});
+
 test.each([
   [{ n: 2 }, "not_offered n"],
   [{ n: "2" }, "invalid_request n"],
