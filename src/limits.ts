@@ -81,6 +81,8 @@ export const limits = {
   /** A ledger's thread that died is replaced after the first of these at the earliest, then after twice as long each time. */
   ledgerRestartFirstMs: 250,
   ledgerRestartLongestMs: 5_000,
+  /** How long after a write of a request failed the ledger is not called ready: a small write may fit where theirs do not. */
+  ledgerFaultHeldMs: 10_000,
   /** Operations in one commit: a group must not keep others waiting longer than a slow disk does. */
   ledgerGroupMax: 256,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */

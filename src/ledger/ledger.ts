@@ -97,7 +97,7 @@ export interface Ledger extends AsyncDisposable {
   settle(settlement: Settlement): Promise<Settled>;
   /** Gives back what dead processes held; returns how many reservations. */
   expire(): Promise<number>;
-  /** Whether the store answers; rejects with a Failure. */
+  /** Whether requests could be written now: writes a little itself. Rejects with a Failure whose cause is the store's fault. */
   check(): Promise<void>;
 }
 

@@ -23,6 +23,8 @@ export interface StoreLedgerParts {
     ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
   };
   readonly timers?: Timers;
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonicMs?: () => number;
 }
 
 /** Every part of the ledger over one store. */
@@ -35,10 +37,11 @@ const retryLongestMs = 2_000;
 export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
   const closing = new AbortController();
   const settlements = new Set<Promise<unknown>>();
+  const watched = watchWrites(client, parts.monotonicMs ?? (() => performance.now()));
   return {
-    ...hotHalf(client, {
+    ...hotHalf(watched, {
       settle(settlement) {
-        const settling = settle(settlement, { client, parts, closed: closing.signal });
+        const settling = settle(settlement, { client: watched, parts, closed: closing.signal });
         settlements.add(settling);
         const forget = (): void => void settlements.delete(settling);
         settling.then(forget, forget);
@@ -54,6 +57,31 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
       await Promise.allSettled(settlements);
       await client[Symbol.asyncDispose]();
     },
+  };
+}
+
+/**
+ * A store that remembers how the requests' own writes went: what `check` writes is small, and may find room where a
+ * reservation does not, or be made in the moment between two faults.
+ */
+function watchWrites(client: StoreClient, monotonicMs: () => number): StoreClient {
+  let last: { readonly fault: StoreFault; readonly atMs: number } | null = null;
+  return {
+    async call(name, argument) {
+      if (name === "check" && last !== null && monotonicMs() - last.atMs < limits.ledgerFaultHeldMs)
+        throw last.fault;
+      const writes = name === "admit" || name === "settle";
+      try {
+        const answer = await client.call(name, argument);
+        if (writes) last = null;
+        return answer;
+      } catch (error) {
+        if (writes && error instanceof StoreFault && error.kind === "unavailable")
+          last = { fault: error, atMs: monotonicMs() };
+        throw error;
+      }
+    },
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   };
 }
 

@@ -10,6 +10,7 @@ import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import { answerErrorFromData, answerErrorToData } from "../../src/ledger/sqlite/messages.ts";
 import { openStoreOn } from "../../src/ledger/sqlite/store.ts";
+import { limits } from "../../src/limits.ts";
 import { openStoreLedger, type StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
@@ -20,6 +21,7 @@ interface Stuck extends AsyncDisposable {
   readonly ledger: StoreLedger;
   readonly database: DatabaseSync;
   readonly retries: readonly string[];
+  readonly clock: { monotonicMs: number };
   /** Lets what waits for another try have it. */
   tryAgain(): void;
 }
@@ -30,6 +32,7 @@ function openWithConnection(path: string): Stuck {
   const database = openDatabase(settings);
   const store = openStoreOn(database, settings);
   const retries: string[] = [];
+  const clock = { monotonicMs: 0 };
   const waiting = new Set<() => void>();
   const ledger = openStoreLedger(
     {
@@ -47,6 +50,7 @@ function openWithConnection(path: string): Stuck {
       },
     },
     {
+      monotonicMs: () => clock.monotonicMs,
       telemetry: { ledgerRetry: ({ cause }) => void retries.push(String(cause)) },
       timers: {
         set: (work) => {
@@ -61,6 +65,7 @@ function openWithConnection(path: string): Stuck {
     ledger,
     database,
     retries,
+    clock,
     tryAgain() {
       for (const work of [...waiting]) work();
     },
@@ -97,20 +102,25 @@ const ways = [
     begin: "pragma main.max_page_count = 1",
     end: "pragma main.max_page_count = 100000",
     reason: /database or disk is full/,
+    fault: "disk-full",
+    // The write of a check needs no new page, so that only what requests met with can tell.
+    checkedAlone: /^done$/,
   },
   {
     name: "a file that became read-only",
     begin: "pragma query_only = 1",
     end: "pragma query_only = 0",
     reason: /readonly database/,
+    fault: "read-only",
+    checkedAlone: /cannot reach its ledger/,
   },
 ];
 
-describe.each(ways)("$name", ({ begin, end, reason }) => {
+describe.each(ways)("$name", ({ begin, checkedAlone, end, fault, reason }) => {
   test("admissions are refused as overload, settlements are kept and committed once there is room", async () => {
     using file = temporaryLedger();
     await using stuck = openWithConnection(file.path);
-    const { database, ledger, retries } = stuck;
+    const { clock, database, ledger, retries } = stuck;
     const account = await ledger.createAccount("test", 10n ** 12n);
     const { secret } = await ledger.createKey(account.id, "test");
     const caller = await ledger.authorize(secret, true);
@@ -128,6 +138,8 @@ describe.each(ways)("$name", ({ begin, end, reason }) => {
       return answer;
     });
     await rest();
+    const unready: unknown = await ledger.check().catch((error: unknown) => error);
+    expect(unready).toMatchObject({ code: "overloaded", cause: { reason: fault } });
     const kept = running.length - settled;
     // Some may still have fitted into the last page.
     expect(kept).toBeGreaterThan(0);
@@ -138,6 +150,9 @@ describe.each(ways)("$name", ({ begin, end, reason }) => {
     await rest();
     expect(running.length - settled).toBeGreaterThan(0);
     expect((await ledger.verify([])).ok).toBe(true);
+    clock.monotonicMs += limits.ledgerFaultHeldMs;
+    const alone = await ledger.check().then(() => "done", String);
+    expect(alone).toMatch(checkedAlone);
 
     database.exec(end);
     stuck.tryAgain();
@@ -150,6 +165,7 @@ describe.each(ways)("$name", ({ begin, end, reason }) => {
       heldNanos: 0n,
     });
     expect(await ledger.admit(orderOf(caller))).toMatchObject({ allowance: 100 });
+    await ledger.check();
     expect(await ledger.verify([])).toMatchObject({ ok: true });
     expect(auditProblems(file.path)).toEqual([]);
   });
