@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UsageQuery } from "../../src/ledger/books.ts";
 import { receiptToJson } from "../../src/ledger/receipt.ts";
+import { usageStatement } from "../../src/ledger/sqlite/books.ts";
+import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run } from "./support.ts";
 
@@ -78,6 +80,47 @@ describe("usage", () => {
     ["format", ["messages", "messages"]],
   ] as const)("by %s", (by, groups) => {
     expect(run(store, "usage", { ...everything, by }).map(({ group }) => group)).toEqual(groups);
+  });
+});
+
+describe("sums of usage", () => {
+  test("of figures that no 64 bits can hold together are made all the same", () => {
+    using full = openStore({ ...defaultSettings, path: ":memory:" });
+    const till = openTill(full, "ann", 10_000_000_000n);
+    for (let request = 0; request < 1_100; request += 1) {
+      const id = `req_${String(request)}` as const;
+      till.admit(id, { caller: till.authorize(0, false) });
+      till.settle(id, [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]);
+    }
+    expect(run(full, "usage", everything)).toMatchObject([
+      {
+        requests: 1_100,
+        inputTokens: Number.MAX_SAFE_INTEGER * 1_100,
+        outputTokens: Number.MAX_SAFE_INTEGER * 1_100,
+        chargedNanos: 1_100n * 1_400_000n,
+      },
+    ]);
+  });
+
+  test.each([
+    ["of one account", "acct_ann", null, /SEARCH reservation .*account_id=\?/],
+    [
+      "since a time",
+      null,
+      5,
+      /SEARCH reservation .*reservation_resolved.*account_id=\? AND resolved_at_ms>\?/,
+    ],
+    [
+      "of one account since a time",
+      "acct_ann",
+      5,
+      /reservation_resolved.*account_id=\? AND resolved_at_ms>\?/,
+    ],
+  ])("%s are read by an index", (_name, accountId, sinceMs, plan) => {
+    using database = openDatabase({ path: ":memory:", synchronous: "normal" });
+    const { text, values } = usageStatement({ ...everything, accountId, sinceMs });
+    const steps = database.prepare(`explain query plan ${text}`).all(...values);
+    expect(steps.map(({ detail }) => String(detail)).join("\n")).toMatch(plan);
   });
 });
 

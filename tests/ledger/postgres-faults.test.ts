@@ -6,6 +6,7 @@ import type { Caller } from "../../src/ledger/ledger.ts";
 import { isNotUpYet, storeFault } from "../../src/ledger/postgres/fault.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
 import type { Patience } from "../../src/ledger/postgres/await-server.ts";
+import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrations.ts";
 import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
@@ -335,13 +336,8 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       [1, 2, 3, 4].map(() => open(url, { onMigrated, connections: 2 })),
     );
     try {
-      expect(reports).toEqual([
-        {
-          from: 0,
-          to: 3,
-          names: ["0001-accounts", "0002-operations", "0003-authorize-with-credit"],
-        },
-      ]);
+      const names = postgresMigrations.map(({ name }) => name);
+      expect(reports).toEqual([{ from: 0, to: names.length, names }]);
       const first = await Promise.all(all.map((ledger) => ledger.ensureFirstAccount(5n)));
       expect(first.filter((made) => made !== null)).toHaveLength(1);
       const keys = await Promise.all(all.map((ledger) => ledger.sealKeys()));
@@ -364,6 +360,30 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     expect(codeOf(error)).toBe("ledger_unusable");
     expect(String(error)).toContain("postgres://127.0.0.1:1/ledger");
     expect(String(error)).not.toContain("MARKER");
+  });
+
+  test("usage and migrations may take longer than a statement of a request", async () => {
+    const url = await newDatabase();
+    const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      and application_name = 'tributary' and clock_timestamp() - query_start > interval '600 ms'`;
+    const waitsLong = (): Promise<unknown> =>
+      expect.poll(() => execute(url, waits), { timeout: 5_000 }).toHaveLength(1);
+    const other = new Client({ connectionString: url });
+    other.on("error", () => {});
+    await other.connect();
+    // As another process that is at the same migration.
+    await other.query(`select pg_advisory_lock(${String(0x5452_4942_0001)})`);
+    const opening = open(url, { busyMs: 500 });
+    await waitsLong();
+    await other.query("select pg_advisory_unlock_all()");
+    await using ledger = await opening;
+
+    await other.query("begin; lock table tributary.reservation in access exclusive mode");
+    const summing = ledger.sumUsage({ accountId: null, sinceMs: 5, untilMs: null, by: "day" });
+    await waitsLong();
+    await other.query("rollback");
+    await other.end();
+    expect(await summing).toEqual([]);
   });
 
   test("the journal cannot be changed, also not by hand", async () => {

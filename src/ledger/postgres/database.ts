@@ -20,6 +20,8 @@ export interface DatabaseSettings {
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Whether it may take as long as it needs; the server's own limit has been lifted before. */
+  readonly patient?: true;
 }
 
 /** Runs one statement. */
@@ -32,6 +34,8 @@ export type Query = (
 export interface Database extends AsyncDisposable {
   /** One statement, one round trip, a transaction of its own; done again when others got in its way. */
   readonly query: Query;
+  /** One statement that reads and may take as long as it needs, over a connection of its own: for operators. */
+  readonly unhurried: Query;
   /** Several statements in one transaction, done again from the begin when others got in its way. */
   transaction<Value>(
     step: (query: Query) => Promise<Value>,
@@ -97,9 +101,19 @@ export function openDatabase(settings: DatabaseSettings): Database {
   return {
     query: (statement, ...values) =>
       whileInTheWay(() => once((query) => query(statement, ...values))),
+    unhurried: ({ text }, ...values) =>
+      whileInTheWay(() =>
+        withReader(settings, async (client) => {
+          const parsers = { getTypeParser: typeParser as typeof types.getTypeParser };
+          const query = { text, values: [...values], types: parsers };
+          const { rows } = await client.query<Row>(query);
+          return rows;
+        }),
+      ),
     transaction: (step, isolation = "read committed") =>
       whileInTheWay(() => once((query) => inTransaction(query, step, isolation))),
-    snapshot: (step) => whileInTheWay(() => takeSnapshot(settings, step)),
+    snapshot: (step) =>
+      whileInTheWay(() => withReader(settings, (client) => takeSnapshot(client, step))),
     async [Symbol.asyncDispose]() {
       closed = true;
       await pool.end();
@@ -113,9 +127,13 @@ function isRefusal(error: unknown): boolean {
   return error instanceof Failure || error instanceof OperatorError;
 }
 
+// The longest that a timer can have.
+const longestTimerMs = 2 ** 31 - 1;
+
 function queryOf(client: PoolClient): Query {
-  return async ({ name, text }, ...values) => {
-    const result = await client.query<Row>({ name, text, values: [...values] });
+  return async ({ name, patient, text }, ...values) => {
+    const wait = patient === true ? { query_timeout: longestTimerMs } : {};
+    const result = await client.query<Row>({ name, text, values: [...values], ...wait });
     return result.rows;
   };
 }
@@ -147,10 +165,10 @@ async function inTransaction<Value>(
 
 const piece = 5_000;
 
-/** No limit on time here: what is read may be large, and nobody waits for its locks. */
-async function takeSnapshot<Value>(
+/** No limit on time here: what is read may be large, and no request waits for its locks. */
+async function withReader<Value>(
   settings: DatabaseSettings,
-  step: (read: Read) => Promise<Value>,
+  use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const client = new Client({
     connectionString: settings.url,
@@ -160,6 +178,22 @@ async function takeSnapshot<Value>(
     types: { getTypeParser: (() => String) as typeof types.getTypeParser },
   });
   client.on("error", ignore);
+  try {
+    await client.connect();
+    // Everything is read to its end, so no plan that is quick with the first rows.
+    await client.query(
+      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1",
+    );
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function takeSnapshot<Value>(
+  client: Client,
+  step: (read: Read) => Promise<Value>,
+): Promise<Value> {
   let cursors = 0;
   async function* read(sql: string): AsyncGenerator<readonly TextRow[], undefined> {
     cursors += 1;
@@ -170,7 +204,7 @@ async function takeSnapshot<Value>(
       const fetched = client
         .query<(string | null)[]>({ text, rowMode: "array" })
         .then(({ rows }) => rows);
-      // Nobody may be left to hear of it when the reader has stopped.
+      // A reader that has stopped no longer hears of it.
       fetched.catch(ignore);
       return fetched;
     };
@@ -183,16 +217,7 @@ async function takeSnapshot<Value>(
       if (rows.length < piece) return;
     }
   }
-  try {
-    await client.connect();
-    // Everything is read to its end, so no plan that is quick with the first rows.
-    await client.query(
-      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1",
-    );
-    return await step(read);
-  } finally {
-    await client.end();
-  }
+  return step(read);
 }
 
 async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> {

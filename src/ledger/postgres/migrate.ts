@@ -30,14 +30,17 @@ export async function migrate(database: Database, name: string): Promise<Migrati
     );
   if ((await ensureKnown(database.query, name)) === postgresMigrations.length) return null;
   return database.transaction(async (query) => {
-    await query(statement("lock", "select pg_advisory_xact_lock($1)"), migrationLock);
+    // A process that waits for another's migration, and an index over a grown table, take what they take.
+    await query(statement("unhurried", unhurried));
+    const lock = statement("lock", "select pg_advisory_xact_lock($1)");
+    await query({ ...lock, patient: true }, migrationLock);
     // Only now: another process may have done it meanwhile.
     const from = await ensureKnown(query, name);
     if (from === postgresMigrations.length) return null;
     if (from === 0) await query(statement("", createSchema));
     const missing = postgresMigrations.slice(from);
     for (const [index, migration] of missing.entries()) {
-      await query(statement("", migration.sql));
+      await query({ ...statement("", migration.sql), patient: true });
       await query(
         statement("record", "insert into tributary.migration (number, name) values ($1, $2)"),
         from + index + 1,
@@ -47,6 +50,9 @@ export async function migrate(database: Database, name: string): Promise<Migrati
     return { from, to: postgresMigrations.length, names: missing.map((one) => one.name) };
   });
 }
+
+const unhurried =
+  "select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60000', true)";
 
 const createSchema = `
 create schema if not exists tributary;

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { UsageGrouping } from "../books.ts";
+import type { UsageGrouping, UsageQuery } from "../books.ts";
 import type { StoreOperations } from "../operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf, usageRowOf } from "../row.ts";
+import { accountOf, bigOf, type Row, usageRowOf } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
 
@@ -50,17 +50,55 @@ export function openBooks(
       };
     },
     usage(query) {
-      const statement = database.prepare(
-        `select account_id, ${groups[query.by]} as grouped, count(*) as requests,
-           coalesce(sum(input_tokens), 0) as input, coalesce(sum(cached_input_tokens), 0) as cached,
-           coalesce(sum(output_tokens), 0) as output, coalesce(sum(reasoning_tokens), 0) as reasoning,
-           sum(charged_nanos) as charged
-         from reservation
-         where state <> 'open' and account_id = coalesce(?1, account_id)
-           and resolved_at_ms >= coalesce(?2, resolved_at_ms) and (?3 is null or resolved_at_ms < ?3)
-         group by account_id, grouped order by account_id, grouped`,
-      );
-      return statement.all(query.accountId, query.sinceMs, query.untilMs).map(usageRowOf);
+      const { text, values } = usageStatement(query);
+      return database
+        .prepare(text)
+        .all(...values)
+        .map((row) => usageRowOf(wholeSums(row)));
     },
   };
+}
+
+const sums = {
+  input: "input_tokens",
+  cached: "cached_input_tokens",
+  output: "output_tokens",
+  reasoning: "reasoning_tokens",
+  charged: "charged_nanos",
+} as const;
+
+// SQLite's sum fails beyond 64 bits, so that both halves of each figure are added up alone.
+const halves = Object.entries(sums).map(
+  ([name, column]) =>
+    `coalesce(sum(${column} >> 32), 0) as ${name}_high, coalesce(sum(${column} & 4294967295), 0) as ${name}_low`,
+);
+
+/** The sums of a query, and what its parameters are. */
+export function usageStatement({ accountId, by, sinceMs, untilMs }: UsageQuery): {
+  readonly text: string;
+  readonly values: readonly (string | number)[];
+} {
+  const conditions: string[] = ["state <> 'open'"];
+  const values: (string | number)[] = [];
+  const where = (condition: string, value: string | number | null): void => {
+    if (value === null) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  where("account_id = ?", accountId);
+  where("resolved_at_ms >= ?", sinceMs);
+  where("resolved_at_ms < ?", untilMs);
+  // Since a time, of all accounts: the index is searched for each; else everything is read, in the table's own order.
+  const each = sinceMs !== null && accountId === null;
+  const from = each ? "account cross join reservation on account_id = account.id" : "reservation";
+  const text = `select account_id, ${groups[by]} as grouped, count(*) as requests, ${halves.join(", ")}
+    from ${from} where ${conditions.join(" and ")} group by account_id, grouped order by account_id, grouped`;
+  return { text, values };
+}
+
+function wholeSums(row: Row): Row {
+  const whole: Record<string, unknown> = { ...row };
+  for (const name of Object.keys(sums))
+    whole[name] = (bigOf(row, `${name}_high`) << 32n) + bigOf(row, `${name}_low`);
+  return whole;
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { accounts } from "./0001-accounts.ts";
 import { chainOldEntries, journal, replaceEntries } from "./0002-journal.ts";
+import { resolved } from "./0003-resolved.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
 export interface SqliteMigration {
@@ -12,4 +13,5 @@ export interface SqliteMigration {
 export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0001-accounts", steps: [accounts] },
   { name: "0002-journal", steps: [journal, chainOldEntries, replaceEntries] },
+  { name: "0003-resolved", steps: [resolved] },
 ];
