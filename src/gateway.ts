@@ -20,6 +20,8 @@ export interface Gateway extends AsyncDisposable {
   /** The account and key made because the ledger was empty; the secret is shown nowhere else. */
   readonly first: FirstAccount | null;
   describe(): DeploymentDescription;
+  /** Fails `/readyz` from now on, and serves on: balancers turn to other replicas. */
+  leave(): void;
   /** Refuses new requests, lets running ones finish up to the configured time, fails and settles the rest. */
   drain(): Promise<void>;
 }
@@ -70,13 +72,15 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     config.firstAccount === "make"
       ? await ledger.ensureFirstAccount(config.startingCreditNanos)
       : null;
-  const drain = (): Promise<void> => server.drain(config.drainSeconds * 1_000);
+  const drain = (): Promise<void> =>
+    server.drain({ withinMs: config.drainSeconds * 1_000, listener: config.drainListener });
   opened.defer(drain);
   const owned = opened.move();
   return {
     address: addressOf(server),
     first,
     describe: () => deployment.describe(),
+    leave: () => void (service.state.leaving = true),
     drain,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -111,6 +111,8 @@ export const limits = {
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
   readinessHeldMs: 1_000,
   drainPollMs: 20,
+  /** Connections that a busy proxy keeps are used up within this once the listener is closed. */
+  drainConnectionsMs: 1_000,
   /** What is failed at the end of a drain has this long to be settled and to tell its client. */
   drainSettleMs: 2_000,
   /** Generations that wait for weights on disk to load give up after this. */

@@ -9,6 +9,7 @@ import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts"
 import { type Command, CommandError, type Outcome, type Shell } from "./command.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
+import { watchStopSignals } from "./stop-signals.ts";
 import { describeFirstStart, describeStart, type FirstKey } from "./welcome.ts";
 
 const help = `Runs the service until SIGTERM or Ctrl-C.
@@ -16,7 +17,8 @@ const help = `Runs the service until SIGTERM or Ctrl-C.
   tributary serve
 
 At the first signal new requests are refused and running ones get TRIBUTARY_DRAIN_SECONDS to finish; a second
-Ctrl-C leaves at once. On a terminal the log is human-readable; otherwise, and with --json, it is JSON lines.
+Ctrl-C leaves at once. With TRIBUTARY_DRAIN_DELAY_SECONDS all is served that long before, while /readyz fails; another
+signal ends that. On a terminal the log is human-readable; otherwise, and with --json, it is JSON lines.
 
 The usual settings, from the environment or a .env file here; all of them: docs/configuration.md
 ${describeUsualSettings()}`;
@@ -71,21 +73,27 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
     },
   });
   using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
-  const stop = stopSignal(shell, log);
-  try {
+  using stop = watchStopSignals(shell, () => {
+    log.flush();
+    shell.exit(0);
+  });
+  {
     await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
     if (gateway !== null) {
       // The space for young objects keeps the size it has by now: under load V8 would make it up to 32 times as large and
       // keep it so, for 60 MiB more in every process. What a stream makes dies within one read, so a small one costs no
       // more time; a start makes much that stays, and is 50 ms longer with a small one.
       setFlagsFromString("--semi-space-growth-factor=1");
-      await announce(gateway, { config, log, shell, telemetry, stop: stop.promise });
-      await stop.promise;
+      await announce(gateway, { config, log, shell, telemetry, stop: stop.first });
+      await stop.first;
+      if (config.drainDelaySeconds > 0) {
+        gateway.leave();
+        telemetry.lifecycle("leaving", { seconds: config.drainDelaySeconds });
+        await stop.pause(config.drainDelaySeconds * 1_000);
+      }
       telemetry.lifecycle("draining", { seconds: config.drainSeconds });
       await gateway.drain();
     }
-  } finally {
-    stop.forget();
   }
   telemetry.lifecycle("stopped", {});
   return null;
@@ -168,29 +176,6 @@ async function described(gateway: Gateway, config: Config): Promise<void> {
   if (config.deployment === null) return;
   const until = performance.now() + describeWaitMs;
   while (gateway.describe().contextTokens === null && performance.now() < until) await sleep(50);
-}
-
-function stopSignal(
-  shell: Shell,
-  log: Log,
-): {
-  readonly promise: Promise<unknown>;
-  readonly signal: AbortSignal;
-  readonly forget: () => void;
-} {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const controller = new AbortController();
-  let stopping = false;
-  const forget = shell.onSignal((signal) => {
-    if (stopping && signal === "SIGINT") {
-      log.flush();
-      shell.exit(0);
-    }
-    stopping = true;
-    controller.abort();
-    resolve(signal);
-  });
-  return { promise, signal: controller.signal, forget };
 }
 
 function isoNow(): string {

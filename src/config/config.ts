@@ -61,7 +61,10 @@ export interface Config {
   readonly clientKey: string | null;
   readonly legacyAliases: readonly [string, string];
   readonly keepaliveMs: number;
+  readonly drainDelaySeconds: number;
   readonly drainSeconds: number;
+  /** What becomes of it during a drain. */
+  readonly drainListener: "open" | "closed";
   readonly logLevel: LogLevel;
   readonly logFormat: "auto" | "json" | "pretty";
   readonly concurrencyPerAccount: number;
@@ -107,7 +110,9 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     clientKey: read.text("TRIBUTARY_API_KEY"),
     legacyAliases: readAliases(read),
     keepaliveMs: read.integer("TRIBUTARY_KEEPALIVE_MS") ?? 0,
+    drainDelaySeconds: read.integer("TRIBUTARY_DRAIN_DELAY_SECONDS") ?? 0,
     drainSeconds: read.integer("TRIBUTARY_DRAIN_SECONDS") ?? 0,
+    drainListener: read.choice("TRIBUTARY_DRAIN_LISTENER", ["open", "closed"]),
     logLevel: read.choice("TRIBUTARY_LOG_LEVEL", logLevels),
     logFormat: read.choice("TRIBUTARY_LOG_FORMAT", ["auto", "json", "pretty"]),
     concurrencyPerAccount: read.integer("TRIBUTARY_CONCURRENCY_PER_ACCOUNT") ?? 0,

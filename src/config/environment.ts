@@ -183,10 +183,22 @@ export const variables = {
     default: "10000",
     meaning: "silence on a stream before a keepalive",
   },
+  TRIBUTARY_DRAIN_DELAY_SECONDS: {
+    kind: integer(0, 3_600),
+    default: "0",
+    meaning:
+      "how long after SIGTERM or Ctrl-C requests are still served while `/readyz` fails, for balancers to see it; a second signal ends it",
+  },
   TRIBUTARY_DRAIN_SECONDS: {
     kind: integer(0, 86_400),
     default: "30",
-    meaning: "how long running generations may go on after SIGTERM or Ctrl-C",
+    meaning: "how long running generations may go on after that",
+  },
+  TRIBUTARY_DRAIN_LISTENER: {
+    kind: choice("open", "closed"),
+    default: "open",
+    meaning:
+      "meanwhile: `open` answers new requests with `503` (`529` for Messages); `closed` takes no new connections, and serves what comes on those that exist",
   },
   TRIBUTARY_LOG_LEVEL: {
     kind: choice("trace", "debug", "info", "warn", "error", "silent"),

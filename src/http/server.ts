@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import type { RequestId } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
+import { drain, type DrainOrder } from "./drain.ts";
 import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
 import { openReaderWatch } from "./reader-watch.ts";
 import { findRoute } from "./routes.ts";
@@ -13,11 +14,8 @@ import type { Service } from "./service.ts";
 export interface ListeningServer {
   readonly host: string;
   readonly port: number;
-  /**
-   * Refuses what is new, lets what runs finish for the time given (milliseconds), then fails and settles the rest.
-   * The listener stays open, so that clients hear why.
-   */
-  drain(withinMs: number): Promise<void>;
+  /** Refuses what is new, lets what runs finish for the time given, then fails and settles the rest; once. */
+  drain(order: DrainOrder): Promise<void>;
   /** Ends every connection. */
   close(): Promise<void>;
 }
@@ -28,8 +26,12 @@ export async function listen(
   address: { readonly host: string; readonly port: number },
 ): Promise<ListeningServer> {
   const newest: NewestExchanges = new WeakMap();
+  const exchanges = new Set<Exchange>();
+  let drained: Promise<void> | null = null;
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    void serveExchange(request, response, { service, newest });
+    // What comes on a connection of a listener that is closed is its last: a proxy then turns to another replica.
+    if (!server.listening) response.shouldKeepAlive = false;
+    void serveExchange(request, response, { service, newest, exchanges });
   };
   const server = createServer(
     {
@@ -63,7 +65,7 @@ export async function listen(
   return {
     host: address.host,
     port: portOf(server),
-    drain: (withinMs) => drain(service, withinMs),
+    drain: (order) => (drained ??= drain(order, { server, service, exchanges })),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -78,7 +80,15 @@ type NewestExchanges = WeakMap<Socket, Exchange>;
 async function serveExchange(
   request: IncomingMessage,
   response: ServerResponse,
-  { service, newest }: { readonly service: Service; readonly newest: NewestExchanges },
+  {
+    service,
+    newest,
+    exchanges,
+  }: {
+    readonly service: Service;
+    readonly newest: NewestExchanges;
+    readonly exchanges: Set<Exchange>;
+  },
 ): Promise<void> {
   const { socket } = request;
   const startedAtMs = service.monotonicMs();
@@ -91,6 +101,7 @@ async function serveExchange(
   response.on("error", () => undefined);
   const exchange = openExchange(request, response, { gone: gone.signal, newId: service.newId });
   newest.set(socket, exchange);
+  exchanges.add(exchange);
   const reader = openReaderWatch(response, socket, service.timers);
   reader.allow(limits.readerStallMs);
   let pattern = "";
@@ -112,6 +123,7 @@ async function serveExchange(
   reader.allow(limits.readerStallAfterEndMs);
   lingerAfterEarlyAnswer(request);
   await closed;
+  exchanges.delete(exchange);
   if (newest.get(socket) === exchange) newest.delete(socket);
   const { caller, failureCode, generation } = exchange.record;
   service.telemetry.requestEnded({
@@ -256,28 +268,6 @@ function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: 
   // Headers that are out may have promised to go on; nothing that comes on this connection can be read any more.
   if (response.writableFinished) socket.destroySoon();
   else response.once("finish", () => socket.destroySoon());
-}
-
-async function drain(service: Service, withinMs: number): Promise<void> {
-  service.state.draining = true;
-  if (await isIdleWithin(service, withinMs)) return;
-  service.state.closing = true;
-  const failure = new Failure(
-    "overloaded",
-    "The service is shutting down before this answer was complete. Nothing was charged. Try again in a moment.",
-    { retryAfterSeconds: 5 },
-  );
-  for (const generation of service.state.generations) generation.fail(failure);
-  await isIdleWithin(service, limits.drainSettleMs);
-}
-
-async function isIdleWithin(service: Service, withinMs: number): Promise<boolean> {
-  const endMs = service.monotonicMs() + withinMs;
-  while (service.state.requests > 0) {
-    if (service.monotonicMs() >= endMs) return false;
-    await new Promise((resolve) => setTimeout(resolve, limits.drainPollMs));
-  }
-  return true;
 }
 
 function portOf(server: Server): number {

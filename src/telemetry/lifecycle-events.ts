@@ -11,6 +11,7 @@ export interface LifecycleEvent {
  */
 const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   listening: { level: "info" },
+  leaving: { level: "info" },
   draining: { level: "info" },
   stopped: { level: "info" },
   "ready again": { level: "info" },

@@ -167,6 +167,34 @@ describe("serve", () => {
     expect(await program.exited).toBe(0);
   });
 
+  it("serves on for the delay of its drain while /readyz fails, until another signal ends that", async () => {
+    await using engine = await openFakeEngine();
+    await using program = serve(engine.url, { TRIBUTARY_DRAIN_DELAY_SECONDS: "3600" });
+    const { key, url } = await addressAndKey(program);
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    program.signal("SIGTERM");
+    await program.waitFor(/"event":"leaving","seconds":3600|"seconds":3600,"event":"leaving"/);
+    const ready = await fetch(`${url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: "not ready", reasons: { service: "shutting down" } },
+    ]);
+    const served = await ask(url, key, "hello");
+    expect([served.status, await served.text()]).toEqual([
+      200,
+      expect.stringContaining("[DONE]") as string,
+    ]);
+    program.signal("SIGTERM");
+    expect(await program.exited).toBe(0);
+    const events = linesOf(program.stdout()).map(({ event }) => event);
+    expect(events.slice(events.indexOf("leaving"))).toEqual([
+      "leaving",
+      "request",
+      "draining",
+      "stopped",
+    ]);
+  });
+
   it("leaves at once at the second Ctrl-C", async () => {
     await using engine = await openFakeEngine({ hold: true });
     await using program = serve(engine.url);

@@ -1,0 +1,44 @@
+import { systemTimers, type Timers } from "../timers.ts";
+import type { Shell } from "./command.ts";
+
+/** What SIGTERM and Ctrl-C tell a service. */
+export interface StopSignals extends Disposable {
+  /** Aborted by the first one. */
+  readonly signal: AbortSignal;
+  /** Resolves with the first one. */
+  readonly first: Promise<unknown>;
+  /** Waits after the first one; the next one ends it. */
+  pause(ms: number): Promise<void>;
+}
+
+/** Watches for signals. A Ctrl-C that finds no pause after the first signal calls `leave`. */
+export function watchStopSignals(
+  shell: Pick<Shell, "onSignal">,
+  leave: () => void,
+  timers: Timers = systemTimers,
+): StopSignals {
+  const first = Promise.withResolvers<unknown>();
+  const controller = new AbortController();
+  let endPause: (() => void) | null = null;
+  const forget = shell.onSignal((signal) => {
+    if (!controller.signal.aborted) {
+      controller.abort();
+      first.resolve(signal);
+    } else if (endPause !== null) endPause();
+    else if (signal === "SIGINT") leave();
+  });
+  return {
+    signal: controller.signal,
+    first: first.promise,
+    pause: (ms) =>
+      new Promise((resolve) => {
+        const timer = timers.set(() => endPause?.(), ms);
+        endPause = () => {
+          endPause = null;
+          timers.clear(timer);
+          resolve();
+        };
+      }),
+    [Symbol.dispose]: forget,
+  };
+}
