@@ -16,7 +16,7 @@ export interface Shell {
   isFromFile(name: string): boolean;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** How this program is called here, such as `npx tributary`. */
+  /** How this program is called here, such as `npx tributary-gateway`. */
   readonly programName: string;
   /** Calls back at SIGINT and SIGTERM until the returned function is called. */
   onSignal(listener: (signal: "SIGINT" | "SIGTERM") => void): () => void;

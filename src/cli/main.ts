@@ -1,10 +1,10 @@
-#!/usr/bin/env node
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { cacheFolder } from "../config/cache-folder.ts";
 import { processEnvironment, readEnvironment } from "../config/environment.ts";
 import type { Output, Shell } from "./command.ts";
+import { onePress } from "./one-press.ts";
 import { runCommandLine } from "./run-command.ts";
 
 // Compiling is most of a start. Kept among this user's own files: from a folder that others may write to, their code
@@ -24,13 +24,16 @@ const shell: Shell = {
   isFromFile: (name) => processEnvironment()[name] === undefined,
   stdout: openOutput(process.stdout),
   stderr: openOutput(process.stderr),
-  programName: import.meta.url.endsWith(".ts") ? "npm run -s tributary --" : "npx tributary",
+  programName: import.meta.url.endsWith(".ts")
+    ? "npm run -s tributary --"
+    : "npx tributary-gateway",
   onSignal(listener) {
-    process.on("SIGINT", listener);
-    process.on("SIGTERM", listener);
+    const heard = onePress(listener, () => performance.now());
+    process.on("SIGINT", heard);
+    process.on("SIGTERM", heard);
     return () => {
-      process.off("SIGINT", listener);
-      process.off("SIGTERM", listener);
+      process.off("SIGINT", heard);
+      process.off("SIGTERM", heard);
     };
   },
   exit: (code) => process.exit(code),

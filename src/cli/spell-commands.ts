@@ -1,5 +1,5 @@
 const names = "serve|account|key|usage|receipt|verify|checkpoint|ledger|model|doctor";
-const command = new RegExp(`(?<![\\w-]|npx )tributary (?=(?:${names})\\b)`, "g");
+const command = new RegExp(`(?<![\\w-])tributary (?=(?:${names})\\b)`, "g");
 
 /** Words that name a command of ours, as it is called here: `tributary` alone is in nobody's path. */
 export function spellCommands(text: string, programName: string): string {

@@ -10,12 +10,14 @@ it("spells a command of ours as it is called, and nothing else", () => {
   );
   for (const same of [
     `See: ${name} account --help`,
-    "npx tributary account list",
+    "npx tributary-gateway account list",
     "the schema tributary of the other one",
     "postgres://tributary@host/ledger",
   ])
     expect(spelled(same)).toBe(same);
-  expect(spellCommands("tributary verify", "npx tributary")).toBe("npx tributary verify");
+  expect(spellCommands("tributary verify", "npx tributary-gateway")).toBe(
+    "npx tributary-gateway verify",
+  );
 });
 
 it("says below a help text how the program is called, where that is not its name", () => {

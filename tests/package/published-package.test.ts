@@ -90,8 +90,8 @@ test("brings no GPU build and stays small", async () => {
   );
 });
 
-test("npx tributary prints its help", async () => {
-  const { stdout } = await run("npx", ["--no-install", "tributary", "--help"], {
+test("npx tributary-gateway prints its help", async () => {
+  const { stdout } = await run("npx", ["--no-install", "tributary-gateway", "--help"], {
     cwd: project,
     env: environment,
   });
@@ -169,9 +169,9 @@ async function runNpm(
   return stdout;
 }
 
-/** `npx tributary ... --json`, its one JSON document. */
+/** `npx tributary-gateway ... --json`, its one JSON document. */
 async function runCommand(words: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown> {
-  const { stdout } = await run("npx", ["--no-install", "tributary", ...words, "--json"], {
+  const { stdout } = await run("npx", ["--no-install", "tributary-gateway", ...words, "--json"], {
     cwd: project,
     env,
   });
