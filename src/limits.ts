@@ -117,11 +117,27 @@ export const limits = {
   drainSettleMs: 2_000,
   /** Generations that wait for weights on disk to load give up after this. */
   modelLoadWaitMs: 5_000,
+  /** A deployment is asked again what it is when this old: another model may have taken its place unseen. */
+  deploymentKnownMs: 60_000,
+  /** And not sooner than this after the last time, however many of its refusals ask for it. */
+  deploymentLookMsMin: 1_000,
+  /** What an engine says of itself, or a list of 130,000 tokens; longer answers are not read to their end. */
+  engineAnswerBytesMax: 2 * 1024 * 1024,
+  /** An engine's own token count is waited for this long; the estimate stands after it. */
+  countTokensAskMs: 1_000,
+  /** Prompts above this are not sent to be counted: an engine's tokenizer has other work. */
+  countTokensAskBytesMax: 512 * 1024,
+  /** Counts that an engine is asked for at a time; the estimate answers the others. */
+  countTokensAsksMax: 4,
 } as const;
 
 // The relations between the numbers; a change that breaks one stops the start.
 if (limits.outputAllowanceDefault > limits.outputAllowanceMax)
   throw new Error("limits: the default output allowance exceeds the cap");
+if (limits.countTokensAskBytesMax > limits.bodyBytesMax)
+  throw new Error("limits: prompts that an engine counts exceed the largest body");
+if (limits.deploymentLookMsMin > limits.deploymentKnownMs)
+  throw new Error("limits: a deployment would be known for less time than looks are apart");
 if (limits.bodyInlineBytesMax > limits.bodyBytesMax)
   throw new Error("limits: bodies parsed inline exceed the largest body");
 if (limits.inputBoundMax > limits.bodyBytesMax)

@@ -78,3 +78,16 @@ export interface GenerationOptions {
   readonly reasoningEffort: string | null;
   readonly responseFormat: "text" | "json-object";
 }
+
+/** What a request that sets nothing asks for. */
+export const noOptions: GenerationOptions = {
+  temperature: null,
+  topP: null,
+  topK: null,
+  stopSequences: [],
+  seed: null,
+  presencePenalty: null,
+  frequencyPenalty: null,
+  reasoningEffort: null,
+  responseFormat: "text",
+};

@@ -13,11 +13,18 @@ export class DeploymentRefusal extends Error {
   readonly fields: RefusalFields;
   /** An output limit, below the one it was given, with which it may take the same request; null: nothing speaks for that. */
   readonly outputTokensFitting: number | null;
+  /** The context length that it spoke of. */
+  readonly contextTokens: number | null;
 
-  constructor(fields: RefusalFields, outputTokensFitting: number | null = null) {
+  constructor(
+    fields: RefusalFields,
+    outputTokensFitting: number | null = null,
+    contextTokens: number | null = null,
+  ) {
     const { status, type, code } = fields;
     super(`the deployment answered ${String(status)} ${type ?? ""} ${code ?? ""}`.trim());
     this.fields = fields;
     this.outputTokensFitting = outputTokensFitting;
+    this.contextTokens = contextTokens;
   }
 }

@@ -57,6 +57,11 @@ export interface Deployment extends AsyncDisposable {
   /** Never throws: what goes wrong comes as `end`. */
   start(prompt: Prompt, outputTokensMax: number, sink: GenerationSink): RunningGeneration;
   describe(): DeploymentDescription;
+  /**
+   * The tokens of a prompt by the deployment's own tokenizer; null: it has none, or does not say in time. Never rejects,
+   * and takes at most `limits.countTokensAskMs`.
+   */
+  countTokens?(prompt: Prompt, signal: AbortSignal): Promise<number | null>;
   /** Asks the deployment whether it is there; rejects with a Failure. For /readyz and doctor. */
   check(signal: AbortSignal): Promise<void>;
 }

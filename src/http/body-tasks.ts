@@ -1,4 +1,4 @@
-import type { PromptRecipe } from "../deployment/deployment.ts";
+import type { Prompt, PromptRecipe } from "../deployment/deployment.ts";
 import type { FailureData } from "../failure.ts";
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
@@ -18,12 +18,20 @@ export type BodyTask =
       readonly type: "count-tokens";
       readonly bytes: Uint8Array<ArrayBuffer>;
       readonly accountId: string;
+      /** null: the deployment counts no tokens, so that no prompt is needed. */
+      readonly recipe: PromptRecipe | null;
     };
+
+/** An estimate of a conversation's tokens, and the prompt by which the deployment itself can count them. */
+export interface CountedTokens {
+  readonly tokens: number;
+  readonly prompt: Prompt | null;
+}
 
 /** What comes back, under the number of its task. */
 export type BodyTaskAnswer = { readonly task: number } & (
   | { readonly type: "prepared"; readonly prepared: PreparedRequest }
-  | { readonly type: "counted"; readonly tokens: number }
+  | { readonly type: "counted"; readonly counted: CountedTokens }
   | { readonly type: "failed"; readonly failure: FailureData }
 );
 

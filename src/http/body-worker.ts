@@ -3,11 +3,13 @@ import { prepareEmbeddedPrompt } from "../deployment/embedded/prompt.ts";
 import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
 import type { PromptRecipe } from "../deployment/deployment.ts";
 import { failureFromUnknown, failureToData } from "../failure.ts";
+import { limits } from "../limits.ts";
 import { wireFormats } from "../formats/formats.ts";
 import { parseCountTokens } from "../formats/messages/count-tokens.ts";
 import { openReasoningSeal } from "../seal/reasoning-seal.ts";
-import type { BodyTask, BodyTaskAnswer, BodyWorkerData } from "./body-tasks.ts";
+import type { BodyTask, BodyTaskAnswer, BodyWorkerData, CountedTokens } from "./body-tasks.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
+import { noOptions } from "../conversation/conversation.ts";
 import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prepare-request.ts";
 
 // The second, small composition root: what takes long on large input runs here, off the event loop of the streams.
@@ -26,8 +28,8 @@ async function answer(message: { readonly task: number } & BodyTask): Promise<Re
   const { task } = message;
   try {
     if (message.type === "count-tokens") {
-      const tokens = await countTokens(message);
-      return { reply: { task, type: "counted", tokens }, transfer: [] };
+      const counted = await countTokens(message);
+      return { reply: { task, type: "counted", counted }, transfer: [] };
     }
     const prepared = prepare(message);
     const transfer = prepared.prompt === null ? [] : [prepared.prompt.bytes.buffer];
@@ -58,10 +60,16 @@ function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
     : (conversation, options) => prepareOpenaiPrompt(recipe, conversation, options);
 }
 
-async function countTokens(task: BodyTask & { readonly type: "count-tokens" }): Promise<number> {
+async function countTokens(
+  task: BodyTask & { readonly type: "count-tokens" },
+): Promise<CountedTokens> {
   // Loaded at the first count: the vocabulary takes time and memory that most processes never need.
   const { countTextTokens } = await import("./count-text-tokens.ts");
-  return countTextTokens(
-    parseCountTokens(parseJsonBody(task.bytes), openReasoningSeal(sealKeys, task.accountId)),
+  const countable = parseCountTokens(
+    parseJsonBody(task.bytes),
+    openReasoningSeal(sealKeys, task.accountId),
   );
+  const written = promptBuilder(task.recipe)?.(countable.conversation, noOptions) ?? null;
+  const isAsked = written !== null && written.bytes.byteLength <= limits.countTokensAskBytesMax;
+  return { tokens: countTextTokens(countable), prompt: isAsked ? written : null };
 }

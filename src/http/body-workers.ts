@@ -2,13 +2,13 @@ import { Worker } from "node:worker_threads";
 import { Failure, failureFromData } from "../failure.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import { entryUrl } from "../worker-url.ts";
-import type { BodyTask, BodyTaskAnswer, BodyWorkerData } from "./body-tasks.ts";
+import type { BodyTask, BodyTaskAnswer, BodyWorkerData, CountedTokens } from "./body-tasks.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
 /** Threads for what would hold up the streams: large bodies on one, token counts on another. */
 export interface BodyWorkers extends AsyncDisposable {
   prepare(task: BodyTask & { readonly type: "prepare" }): Promise<PreparedRequest>;
-  countTokens(task: BodyTask & { readonly type: "count-tokens" }): Promise<number>;
+  countTokens(task: BodyTask & { readonly type: "count-tokens" }): Promise<CountedTokens>;
 }
 
 /** Opens the threads; each starts with its first task. */
@@ -25,7 +25,7 @@ export function openBodyWorkers(sealKeys: readonly SealKey[]): BodyWorkers {
     async countTokens(task) {
       const answer = await counting.run(task);
       if (answer.type !== "counted") throw new Error("a body worker answered another question");
-      return answer.tokens;
+      return answer.counted;
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([preparing.stop(), counting.stop()]);

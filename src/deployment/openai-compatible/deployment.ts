@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Agent, request } from "undici";
+import { isDeepStrictEqual } from "node:util";
 import type { Conversation, GenerationOptions } from "../../conversation/conversation.ts";
 import { Failure, failureFromUnknown } from "../../failure.ts";
 import { limits } from "../../limits.ts";
@@ -11,13 +11,15 @@ import type {
   PromptRecipe,
   RunningGeneration,
 } from "../deployment.ts";
-import { DeploymentRefusal } from "../deployment-refusal.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
 import { Connections } from "./connections.ts";
-import type { DialectName, ExtraField, ReasoningField } from "./dialect.ts";
-import { type Ask, discover, type Discovery, refuseStatus } from "./discovery.ts";
+import { dialects, type DialectName, type ExtraField, type ReasoningField } from "./dialect.ts";
+import { discover, type Discovery, refuseStatus } from "./discovery.ts";
+import { EngineRoutes } from "./engine-routes.ts";
 import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.ts";
+import { isOtherEngine, judgeEnding, tooLongForContext } from "./judge-ending.ts";
 import { completeBody, openaiPromptRecipe, prepareOpenaiPrompt } from "./request.ts";
+import { askForTokenCount } from "./tokenizer.ts";
 import { UpstreamGeneration } from "./upstream-generation.ts";
 
 /** How the deployment is reached. Times in milliseconds. */
@@ -63,7 +65,7 @@ class OpenaiCompatibleDeployment implements Deployment {
   readonly #parts: OpenaiCompatibleParts;
   readonly #base: BaseAddress;
   readonly #connections: Connections;
-  readonly #agent: Agent;
+  readonly #routes: EngineRoutes;
   readonly #running = new Set<UpstreamGeneration>();
   readonly #closing = new AbortController();
   #found: Discovery | null = null;
@@ -72,16 +74,20 @@ class OpenaiCompatibleDeployment implements Deployment {
   #isReady = false;
   #looking: Promise<void> | null = null;
   #lastTrouble = "";
+  /** When the engine was last asked what it is. */
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #countsUnderWay = 0;
 
   constructor(settings: OpenaiCompatibleSettings, parts: OpenaiCompatibleParts) {
     this.#settings = settings;
     this.#parts = parts;
     this.#base = parseBaseAddress(settings.url);
     this.#connections = new Connections(this.#base.origin, settings.connectMs);
-    this.#agent = new Agent({
-      headersTimeout: askMs,
-      bodyTimeout: askMs,
-      connect: { timeout: settings.connectMs },
+    this.#routes = new EngineRoutes({
+      origin: this.#base.origin,
+      query: this.#base.query,
+      headers: this.#headers(),
+      connectMs: settings.connectMs,
     });
     this.#look();
   }
@@ -104,12 +110,14 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   start(prompt: Prompt, outputTokensMax: number, sink: GenerationSink): RunningGeneration {
     const model = this.#model();
-    if (model === null) {
-      queueMicrotask(() => sink.end({ type: "failed", failure: notReady() }));
-      return { pause: () => undefined, resume: () => undefined, cancel: () => undefined };
-    }
+    if (model === null) return failed(sink, notReady());
     const { connectMs, firstEventMs, silenceMs } = this.#settings;
     const inputTokensEstimate = Math.ceil(prompt.bytes.length / limits.bytesPerTokenEstimate);
+    const { contextTokens } = this.describe();
+    const { truncates } = dialects[this.#dialect()];
+    if (truncates && contextTokens !== null && inputTokensEstimate >= contextTokens)
+      return failed(sink, tooLongForContext(inputTokensEstimate + 1, contextTokens));
+    if (this.#parts.now() - this.#lookedAtMs >= limits.deploymentKnownMs) this.#lookUnseen();
     const generation = new UpstreamGeneration(
       {
         path: `${this.#path()}/chat/completions${this.#base.query}`,
@@ -119,10 +127,10 @@ class OpenaiCompatibleDeployment implements Deployment {
         firstEventMs,
         silenceMs,
       },
-      sink,
+      this.#judged(sink),
       {
         connections: this.#connections,
-        hooks: this.#hooks({ inputTokensEstimate, outputTokensMax }),
+        hooks: this.#hooks(prompt, { inputTokensEstimate, outputTokensMax }),
       },
     );
     this.#running.add(generation);
@@ -141,14 +149,32 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   async check(signal: AbortSignal): Promise<void> {
     if (this.#found === null) await this.#lookOnce(signal);
-    else refuseStatus((await this.#ask(signal)(`${this.#path()}/models`)).status);
+    else refuseStatus((await this.#routes.asking(signal)(`${this.#path()}/models`)).status);
+  }
+
+  async countTokens(prompt: Prompt, signal: AbortSignal): Promise<number | null> {
+    const { tokenizer } = dialects[this.#dialect()];
+    if (this.#found === null || tokenizer === null) return null;
+    if (this.#countsUnderWay >= limits.countTokensAsksMax) return null;
+    const over = AbortSignal.any([signal, AbortSignal.timeout(limits.countTokensAskMs)]);
+    const { enginePath } = this.#base;
+    this.#countsUnderWay += 1;
+    try {
+      const question = { tokenizer, prompt, model: this.#found.model, enginePath };
+      return await askForTokenCount(question, this.#routes.posting(over));
+    } catch {
+      // Engines may lack the routes or be away; the estimate is there already.
+      return null;
+    } finally {
+      this.#countsUnderWay -= 1;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     for (const generation of this.#running) generation.cancel();
     await this.#connections.close();
-    await this.#agent.destroy();
+    await this.#routes[Symbol.asyncDispose]();
     await this.#looking;
   }
 
@@ -175,27 +201,37 @@ class OpenaiCompatibleDeployment implements Deployment {
     };
   }
 
+  /** The sink, but that the engine is asked again what it is where an ending speaks for another one. */
+  #judged(sink: GenerationSink): GenerationSink {
+    return {
+      accepted: () => sink.accepted(),
+      events: (batch, usage) => sink.events(batch, usage),
+      end: (ending) => {
+        const { contextTokens } = this.describe();
+        const engine = { contextTokens, truncates: dialects[this.#dialect()].truncates };
+        if (isOtherEngine(ending, engine)) this.#look();
+        sink.end(judgeEnding(ending, engine));
+      },
+    };
+  }
+
   #hooks(
+    { bytes }: Prompt,
     sent: Pick<FaultFacts, "inputTokensEstimate" | "outputTokensMax">,
   ): ConstructorParameters<typeof UpstreamGeneration>[2]["hooks"] {
     const facts = (retryAfter: string | null): FaultFacts => ({
       ...sent,
       contextTokens: this.describe().contextTokens,
+      wasSent: (field) =>
+        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(`,"${field}":`),
       retryAfter,
       nowMs: this.#parts.now(),
     });
-    const seen = (failure: Failure): Failure => {
-      const { cause } = failure;
-      const missing = cause instanceof DeploymentRefusal && cause.fields.status === 404;
-      // Another model may have taken the place of the one that was found.
-      if (missing && this.#settings.model === null) this.#look();
-      return failure;
-    };
     return {
       newId: this.#parts.newId,
-      failureOf: (error) => seen(failureOfStreamError(error, facts(null))),
+      failureOf: (error) => failureOfStreamError(error, facts(null)),
       failureOfAnswer: (status, body, retryAfter) =>
-        seen(failureOfAnswer(status, body, facts(retryAfter))),
+        failureOfAnswer(status, body, facts(retryAfter)),
       onEnd: (generation) => void this.#running.delete(generation),
     };
   }
@@ -205,8 +241,18 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#looking ??= this.#lookUntilFound().finally(() => (this.#looking = null));
   }
 
+  /** Without a word when it does not answer: generations go on, and theirs say more. */
+  #lookUnseen(): void {
+    this.#looking ??= this.#lookOnce(this.#closing.signal)
+      .catch(() => undefined)
+      .finally(() => (this.#looking = null));
+  }
+
   async #lookUntilFound(): Promise<void> {
     const { signal } = this.#closing;
+    const sinceLookMs = this.#parts.now() - this.#lookedAtMs;
+    if (sinceLookMs >= 0 && sinceLookMs < limits.deploymentLookMsMin)
+      await pause(limits.deploymentLookMsMin - sinceLookMs, signal);
     for (
       let waitMs = lookAgainMsMin;
       !signal.aborted;
@@ -220,16 +266,19 @@ class OpenaiCompatibleDeployment implements Deployment {
         this.#tellTrouble(error);
         if (this.#settings.model !== null) this.#becomeReady();
       }
-      await delay(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(waitMs, signal);
     }
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
-    const found = await discover(this.#ask(signal), this.#base, this.#settings);
+    this.#lookedAtMs = this.#parts.now();
+    const found = await discover(this.#routes.asking(signal), this.#base, this.#settings);
     const { dialect, model, contextTokens, takesTools } = found;
+    const isNews = this.#lastTrouble !== "" || !isDeepStrictEqual(found, this.#found);
     this.#found = found;
     this.#lastTrouble = "";
-    this.#parts.onLifecycle?.("deployment found", { dialect, model, contextTokens, takesTools });
+    if (isNews)
+      this.#parts.onLifecycle?.("deployment found", { dialect, model, contextTokens, takesTools });
     this.#becomeReady();
   }
 
@@ -245,57 +294,23 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#lastTrouble = reason;
     this.#parts.onLifecycle?.("deployment not found", { reason });
   }
-
-  #ask(signal: AbortSignal): Ask {
-    return async (path, body) => {
-      const over = AbortSignal.any([signal, AbortSignal.timeout(askMs)]);
-      try {
-        const asked = request(`${this.#base.origin}${path}${this.#base.query}`, {
-          dispatcher: this.#agent,
-          method: body === undefined ? "GET" : "POST",
-          headers: this.#headers(),
-          body: body === undefined ? null : JSON.stringify(body),
-          signal: over,
-        });
-        // Undici does not hear of the signal before it is connected.
-        const answer = await orAborted(asked, over);
-        return { status: answer.statusCode, json: parsedOrNull(await answer.body.text()) };
-      } catch (error) {
-        throw new Failure("overloaded", "The deployment cannot be reached.", {
-          retryAfterSeconds: 5,
-          cause: error,
-        });
-      }
-    };
-  }
 }
 
-async function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-const askMs = 10_000;
 const lookAgainMsMin = 250;
 const lookAgainMsMax = 5_000;
+
+/** Ends early, and without a word, with its signal. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}
+
+function failed(sink: GenerationSink, failure: Failure): RunningGeneration {
+  queueMicrotask(() => sink.end({ type: "failed", failure }));
+  return { pause: () => undefined, resume: () => undefined, cancel: () => undefined };
+}
 
 function notReady(): Failure {
   return new Failure("overloaded", "The model is not ready yet. Try again in a moment.", {
     retryAfterSeconds: 5,
   });
-}
-
-function parsedOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

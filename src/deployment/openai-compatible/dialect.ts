@@ -29,7 +29,12 @@ export interface Dialect {
   readonly namesStopSequence: boolean;
   /** Whether a conversation that is too long loses its beginning instead of being refused. */
   readonly truncates: boolean;
+  /** The routes by which it counts tokens; null: it has none, or none that knows templates. */
+  readonly tokenizer: TokenizerName | null;
 }
+
+/** Engines whose own counts can be asked for. */
+export type TokenizerName = "vllm" | "llama-cpp";
 
 /** What an engine may be sent beyond what every one takes, because the operator says that it takes it. */
 export type ExtraField = "continuous_usage_stats" | "strict" | "top_k";
@@ -64,6 +69,7 @@ const generic: Dialect = {
   parsesArguments: false,
   namesStopSequence: false,
   truncates: false,
+  tokenizer: null,
 };
 
 /** Every dialect. */
@@ -76,6 +82,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     strict: true,
     namesStopSequence: true,
     reasoningEfforts: { ...lowToHigh, none: "none" },
+    tokenizer: "vllm",
   },
   sglang: {
     ...generic,
@@ -93,6 +100,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     reasoningEfforts: { ...lowToHigh, none: "none" },
     // Templates that take arguments as objects have it parse them, and it fails on what is none.
     parsesArguments: true,
+    tokenizer: "llama-cpp",
   },
   ollama: {
     ...generic,

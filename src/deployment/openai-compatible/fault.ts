@@ -8,6 +8,8 @@ export interface FaultFacts {
   /** The output limit that was sent. */
   readonly outputTokensMax: number;
   readonly contextTokens: number | null;
+  /** Whether the request had a field of that name, which then came from the caller. */
+  readonly wasSent?: (field: string) => boolean;
   /** The header `retry-after`, as it came. */
   readonly retryAfter: string | null;
   /** Milliseconds since 1970. */
@@ -47,17 +49,39 @@ function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
       "The conversation and its output do not fit into the model's context. Shorten the conversation.",
       {
         ...(overflow.tokens === null ? {} : { tokens: overflow.tokens }),
-        cause: new DeploymentRefusal(refusal, overflow.outputTokensFitting),
+        cause: new DeploymentRefusal(refusal, overflow.outputTokensFitting, overflow.maximum),
       },
     );
-  if (status === 400 || status === 422)
+  if (status === 400 || status === 422) return refusedByDeployment(cause, facts);
+  return new Failure("deployment_failed", "The deployment failed. Try again.", { cause });
+}
+
+// Fields that have the same name and meaning at our door, and that only callers set.
+const callersFields: ReadonlySet<string> = new Set([
+  "temperature",
+  "top_p",
+  "top_k",
+  "seed",
+  "presence_penalty",
+  "frequency_penalty",
+  "tool_choice",
+  "tools",
+]);
+
+function refusedByDeployment(cause: DeploymentRefusal, facts: FaultFacts): Failure {
+  const { param } = cause.fields;
+  if (param !== null && callersFields.has(param) && facts.wasSent?.(param) === true)
     return new Failure(
       "refused_by_deployment",
-      "The model's server refused this request. Look at the order of the messages, the tools' " +
-        "schemas and the sampling settings; the operator finds its reason in the log.",
-      { cause },
+      `The model's server refused "${param}" as it was sent. Change it or leave it out; the operator finds the server's reason in the log.`,
+      { param, cause },
     );
-  return new Failure("deployment_failed", "The deployment failed. Try again.", { cause });
+  return new Failure(
+    "refused_by_deployment",
+    "The model's server refused this request. Look at the order of the messages, the tools' " +
+      "schemas and the sampling settings; the operator finds its reason in the log.",
+    { cause },
+  );
 }
 
 /** Everything that engines put into an error, wherever they put it. */
@@ -100,7 +124,7 @@ function statusOf(refusal: Refusal): number {
 
 const overflowKinds = /context_length_exceeded|context_window_exceeded|exceed_context_size/iu;
 const overflowWords =
-  /maximum context length|maximum model length|max context length|context length is only|available context size|exceeds? the (?:model's )?context|longer than the (?:model's )?context|prompt (?:is )?too long|context window|maximum allowed (?:input )?length/iu;
+  /maximum context length|maximum model length|max context length|context length is only|available context size|cannot be greater than max_model_len|exceeds? the (?:model's )?context|longer than the (?:model's )?context|prompt (?:is )?too long|context window|maximum allowed (?:input )?length/iu;
 
 /**
  * How engines say that a conversation is too long. `input` is the input alone, `total` the input and the output limit
@@ -129,6 +153,7 @@ const overflowNumbers: readonly RegExp[] = [
 interface Overflow {
   readonly tokens: { readonly sent: number; readonly maximum: number } | null;
   readonly outputTokensFitting: number | null;
+  readonly maximum: number | null;
 }
 
 /** null: it is no matter of size. `tokens` null: it is, and nobody knows the numbers. */
@@ -136,15 +161,32 @@ function overflowOf(refusal: Refusal, facts: FaultFacts): Overflow | null {
   const { words } = refusal;
   const named = overflowKinds.test(`${refusal.type ?? ""} ${refusal.code ?? ""}`);
   if (!named && refusal.status !== 413 && !overflowWords.test(words)) return null;
+  const limit = limitOverModel.exec(words)?.groups;
+  if (limit !== undefined) return overflowOfLimit(Number(limit["maximum"]), facts);
   for (const numbers of overflowNumbers) {
     const found = numbers.exec(words)?.groups;
     if (found !== undefined) return overflowOfNumbers(found, facts.outputTokensMax);
   }
   const maximum = facts.contextTokens;
-  if (maximum === null) return { tokens: null, outputTokensFitting: null };
+  if (maximum === null) return { tokens: null, outputTokensFitting: null, maximum: null };
   // An estimate below the limit would contradict what the deployment found.
   const sent = Math.max(facts.inputTokensEstimate, maximum + 1);
-  return { tokens: { sent, maximum }, outputTokensFitting: null };
+  return { tokens: { sent, maximum }, outputTokensFitting: null, maximum: null };
+}
+
+// vLLM from 0.3x on, when the output limit alone is longer than the context; the input was not counted.
+const limitOverModel = /max_tokens=\d+ cannot be greater than max_model_len=(?<maximum>\d+)/u;
+
+/** What the estimate leaves beside the input, or else a half: the next refusal has the input's true number. */
+function overflowOfLimit(maximum: number, facts: FaultFacts): Overflow {
+  const { inputTokensEstimate, outputTokensMax } = facts;
+  const left = maximum - inputTokensEstimate;
+  const fitting = left >= 1 ? left : Math.floor(maximum / 2);
+  return {
+    tokens: { sent: inputTokensEstimate + outputTokensMax, maximum },
+    outputTokensFitting: fitting >= 1 && fitting < outputTokensMax ? fitting : null,
+    maximum,
+  };
 }
 
 function overflowOfNumbers(
@@ -161,6 +203,7 @@ function overflowOfNumbers(
   return {
     tokens: { sent: Number(total ?? input + Number(found["output"] ?? 0)), maximum },
     outputTokensFitting: input >= 0 && fitting >= 1 && fitting < outputTokensMax ? fitting : null,
+    maximum,
   };
 }
 

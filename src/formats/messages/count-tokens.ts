@@ -16,18 +16,23 @@ const overheadTokensPerTurn = 5;
 const overheadTokensPerCall = 12;
 const overheadTokensPerTool = 12;
 
+/** What is to be counted, and what it is of. */
+export interface CountableConversation extends CountableTexts {
+  readonly conversation: Conversation;
+}
+
 /**
  * The texts of a `count_tokens` body, which is the body of a message; `max_tokens` and the other options do not count.
  * Reasoning counts whoever signed it, so that the estimate errs high. Throws a Failure that names the field.
  */
-export function parseCountTokens(body: Fields, reasoning: ReasoningReader): CountableTexts {
+export function parseCountTokens(body: Fields, reasoning: ReasoningReader): CountableConversation {
   const everything: ReasoningReader = {
     unseal: (sealed) => reasoning.unseal(sealed),
     verify: () => true,
   };
   const { conversation, counted } = parseMessagesConversation(body, everything);
   ensureCountedLimits(counted);
-  return countableTexts(conversation);
+  return { ...countableTexts(conversation), conversation };
 }
 
 /** Everything of a conversation that reaches the model: system, turns, calls and their results, reasoning, tools. */

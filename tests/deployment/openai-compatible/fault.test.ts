@@ -66,6 +66,15 @@ describe("an overflow of the context", () => {
       { sent: 5_000, maximum: 4_096 },
     ],
     [
+      "vLLM 0.32, the limit alone",
+      400,
+      openaiError(
+        "max_tokens=64000 cannot be greater than max_model_len=2048. Please request fewer output tokens. (parameter=max_tokens, value=64000)",
+        { param: "max_tokens" },
+      ),
+      { sent: 64_100, maximum: 2_048 },
+    ],
+    [
       "vLLM of old, flat",
       400,
       JSON.stringify({
@@ -253,6 +262,41 @@ describe("an overflow of the context", () => {
 
 const secondsOf = (retryAfter: string | null) =>
   failureOfAnswer(503, "", { ...facts, retryAfter }).facts.retryAfterSeconds;
+
+describe("an output limit that is longer than vLLM's context", () => {
+  const words = (limit: number) =>
+    openaiError(
+      `max_tokens=${String(limit)} cannot be greater than max_model_len=2048. Please request fewer output tokens. (parameter=max_tokens, value=${String(limit)})`,
+    );
+  const fittingBeside = (inputTokensEstimate: number, outputTokensMax = 6_144): unknown =>
+    failureOfAnswer(400, words(outputTokensMax), { ...facts, inputTokensEstimate, outputTokensMax })
+      .facts.cause;
+
+  test("is cut to what the estimate leaves, or to half where it leaves nothing", () => {
+    expect(fittingBeside(100)).toMatchObject({ outputTokensFitting: 1_948, contextTokens: 2_048 });
+    expect(fittingBeside(9_000)).toMatchObject({ outputTokensFitting: 1_024 });
+  });
+});
+
+describe("a field that the engine refuses", () => {
+  // vLLM 0.32, for `top_p: 0`
+  const body = openaiError("top_p must be in (0, 1], got 0.0. (parameter=top_p, value=0.0)", {
+    param: "top_p",
+  });
+
+  test("is named where the caller sent it", () => {
+    const { code, facts: told } = failureOfAnswer(400, body, { ...facts, wasSent: () => true });
+    expect([code, told.param]).toEqual(["refused_by_deployment", "top_p"]);
+  });
+
+  test("is not where it was not sent, and no other field of the engine's ever is", () => {
+    const unsent = failureOfAnswer(400, body, { ...facts, wasSent: () => false });
+    expect(unsent.facts.param).toBeUndefined();
+    const own = openaiError("no", { param: "stream_options" });
+    const named = failureOfAnswer(400, own, { ...facts, wasSent: () => true });
+    expect(named.facts.param).toBeUndefined();
+  });
+});
 
 describe("a status", () => {
   test.each([

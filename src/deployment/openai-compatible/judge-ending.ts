@@ -1,0 +1,44 @@
+import { Failure } from "../../failure.ts";
+import type { Ending } from "../deployment.ts";
+import { DeploymentRefusal } from "../deployment-refusal.ts";
+
+/** What is known of the engine that gave the ending. Tokens. */
+export interface JudgedEngine {
+  readonly contextTokens: number | null;
+  /** Whether it cuts a conversation that is too long instead of refusing it. */
+  readonly truncates: boolean;
+}
+
+/** The ending that the caller gets: an answer to a conversation that lost its beginning is none. */
+export function judgeEnding(ending: Ending, engine: JudgedEngine): Ending {
+  if (ending.type !== "finished") return ending;
+  const inputTokens = ending.usage?.inputTokens ?? 0;
+  const { contextTokens, truncates } = engine;
+  return truncates && contextTokens !== null && inputTokens >= contextTokens
+    ? { type: "failed", failure: tooLongForContext(inputTokens + 1, contextTokens) }
+    : ending;
+}
+
+/** The failure for which agents shorten their history; `sent` as far as it is known. */
+export function tooLongForContext(sent: number, maximum: number): Failure {
+  return new Failure(
+    "input_too_large",
+    "The conversation and its output do not fit into the model's context. Shorten the conversation.",
+    { tokens: { sent, maximum } },
+  );
+}
+
+/** Whether an ending gives reason to ask the engine again what it is: it was away, it loads, or it is another one now. */
+export function isOtherEngine(ending: Ending, { contextTokens }: JudgedEngine): boolean {
+  if (ending.type !== "failed") return false;
+  const { failure } = ending;
+  const { cause } = failure;
+  if (cause instanceof DeploymentRefusal) {
+    const { contextTokens: said, fields } = cause;
+    // vLLM answers 404 for the name of a model that it no longer serves.
+    return (
+      fields.status === 404 || fields.status === 503 || (said !== null && said !== contextTokens)
+    );
+  }
+  return failure.code === "overloaded" || failure.code === "deployment_failed";
+}
