@@ -8,6 +8,8 @@ const program = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 /** One replica of the service; the process behind it may be killed and started again. */
 export interface Replica extends AsyncDisposable {
   readonly url: string;
+  /** Of the process that was started last. */
+  readonly pid: number;
   /** Counts the times that something was done to it; a request during which it changes is uncertain. */
   readonly disturbances: number;
   signal(name: NodeJS.Signals): void;
@@ -17,10 +19,11 @@ export interface Replica extends AsyncDisposable {
   stop(): Promise<number | null>;
 }
 
-/** Makes a replica with these variables only; `start` runs it. */
+/** Makes a replica with these variables only; `start` runs it. `onLine` hears each line of its log. */
 export function makeReplica(
   folder: string,
   environment: Readonly<Record<string, string>>,
+  onLine: (line: string) => void = () => undefined,
 ): Replica {
   let child: ChildProcess | null = null;
   let url = "";
@@ -28,6 +31,9 @@ export function makeReplica(
   return {
     get url() {
       return url;
+    },
+    get pid() {
+      return child?.pid ?? 0;
     },
     get disturbances() {
       return disturbances;
@@ -53,6 +59,7 @@ export function makeReplica(
       const lines = createInterface({ input: started.stdout });
       url = await new Promise<string>((resolve, reject) => {
         lines.on("line", (line) => {
+          onLine(line);
           const found = /"url":"(http:[^"]+)"/.exec(line)?.[1];
           if (found !== undefined && line.includes('"listening"')) resolve(found);
         });
