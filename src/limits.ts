@@ -59,8 +59,31 @@ export const limits = {
    * repeat the text up to three times, and V8's longest string has 512 Mi characters.
    */
   answerCharactersMax: 64 * 1024 * 1024,
-  /** Characters of one frame that the deployment may send. */
-  upstreamFrameCharactersMax: 64 * 1024 * 1024,
+  /** Characters that a token has at the most, on the average of a whole answer: lines and blanks make the longest. */
+  charactersPerTokenMax: 16,
+  /** Tokens by which an engine may pass the limit it was given, since it looks only now and then. */
+  outputOvershootMax: 32,
+  /**
+   * Characters of one frame that the deployment may send, and of an answer in one piece. The largest that engines mean
+   * is a call with 65,536 tokens of arguments: a Mi of characters, and as much again for the marks of text within text.
+   */
+  upstreamFrameCharactersMax: 2 * 1024 * 1024,
+  /** Up to this a frame is parsed unseen, beyond it its values are counted first: a value takes 80 to 200 ns, a character 5. */
+  upstreamFrameUnseenCharactersMax: 64 * 1024,
+  /** Values in one frame; arguments that come as an object have one for every two tokens. */
+  upstreamFrameValuesMax: 32_768,
+  /** Characters of an error's message that are read and kept; engines' own are below a Ki. */
+  deploymentWordsCharactersMax: 4_096,
+  /** Parts of one answer: reasoning, texts and calls together, with arguments or without. */
+  upstreamPartsMax: 1_024,
+  /** Characters that wait while an earlier call is not complete. Each piece and each part counts as that many more. */
+  upstreamHeldCharactersMax: 2 * 1024 * 1024,
+  upstreamHeldPerPiece: 64,
+  /** Pieces of one read, beyond which they are joined; a read of 64 KiB holds some 1,500 as engines write them. */
+  upstreamEventsAReadMax: 2_048,
+  /** Characters of a call's name: two of toolNameCharactersMax and what joins them, and what a model invents. */
+  upstreamCallNameCharactersMax: 512,
+  upstreamCallIdCharactersMax: 256,
   /** Characters of a model name in a request or in a lookup. */
   modelNameCharactersMax: 256,
   /** The token estimate: text is counted in pieces, long words are cut, and the time for one request is bounded. */

@@ -15,7 +15,7 @@ export interface GenerationCollector {
   finish(finish: Finish): Generation;
 }
 
-/** Opens a collector. Events are trusted to be in order; `checkEventOrder` is the judge of that. */
+/** Opens a collector. Events are trusted to be in order; `openEventOrderCheck` is the judge of that. */
 export function openGenerationCollector(): GenerationCollector {
   const parts: AssistantPart[] = [];
   let pieces: string[] = [];

@@ -2,7 +2,10 @@ import type { Conversation, GenerationOptions } from "../conversation/conversati
 import type { EngineFinish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import type { Failure } from "../failure.ts";
 
-/** Exactly one of these ends a generation. `usage`: as the deployment reported it, unchecked; null: it did not. */
+/**
+ * Exactly one of these ends a generation. `usage`: as the deployment reported it, unchecked, NaN for what it does not
+ * tell; null: it told nothing.
+ */
 export type Ending =
   | { readonly type: "finished"; readonly finish: EngineFinish; readonly usage: Usage | null }
   | { readonly type: "failed"; readonly failure: Failure }
@@ -12,7 +15,7 @@ export type Ending =
 export interface GenerationSink {
   /** The deployment said yes: status and opening frames may go out. */
   accepted(): void;
-  /** `usage`: running usage where the engine gives it. */
+  /** `usage`: running usage where the engine gives it, unchecked; NaN for what it does not tell. */
   events(batch: readonly GenerationEvent[], usage: Usage | null): void;
   /** Once, last. Every part that was begun has been ended when `ending` is "finished". */
   end(ending: Ending): void;
@@ -28,6 +31,8 @@ export interface RunningGeneration {
 /** What is sent to the deployment, but for the output limit, which is spliced in at the start. */
 export interface Prompt {
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The most tokens that it can be; absent: the most that any request can be. */
+  readonly inputTokensMax?: number;
 }
 
 /** Plain data from which any thread can prepare prompts for one deployment. */

@@ -1,3 +1,4 @@
+import { credibleUsage, unknownUsage } from "../conversation/credible-usage.ts";
 import type { GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { limits } from "../limits.ts";
 
@@ -10,9 +11,20 @@ export interface Meter {
   usage(reported: Usage | null): Usage;
 }
 
-/** Opens a meter. `inputTokensEstimate` stands in until the deployment says what the input was. */
-export function openMeter(inputTokensEstimate: number): Meter {
-  let running: Usage | null = null;
+/** What is known of a generation before it begins, in tokens. */
+export interface MeterFacts {
+  /** Stands in until the deployment says what the input was. */
+  readonly inputTokensEstimate: number;
+  /** The bound that was admitted. */
+  readonly inputTokensMax: number;
+  /** The allowance that was sent. */
+  readonly outputTokensMax: number;
+}
+
+/** Opens a meter. No figure of its usage exceeds what was admitted, whatever the deployment says. */
+export function openMeter(facts: MeterFacts): Meter {
+  const { inputTokensMax, outputTokensMax } = facts;
+  let running: Usage = unknownUsage;
   let deltas = 0;
   let characters = 0;
   let reasoningDeltas = 0;
@@ -46,46 +58,34 @@ export function openMeter(inputTokensEstimate: number): Meter {
     }
   }
 
+  function bounds() {
+    return { inputTokensMax, outputTokensMin: deltas > 0 ? 1 : 0, outputTokensMax };
+  }
+
+  function counted(): Usage {
+    // Engines send a token a delta; where they send more at once, the length tells.
+    const tokens = Math.max(deltas, Math.ceil(characters / limits.charactersPerTokenCount));
+    const outputTokens = Math.min(tokens, outputTokensMax);
+    return {
+      inputTokens: Math.min(facts.inputTokensEstimate, inputTokensMax),
+      cachedInputTokens: 0,
+      outputTokens,
+      reasoningTokens: Math.min(reasoningDeltas, outputTokens),
+    };
+  }
+
   return {
     get outputBegan() {
       return deltas > 0;
     },
     add(batch, usage) {
-      if (usage !== null) running = usage;
       for (const event of batch) count(event);
+      if (usage !== null) running = credibleUsage(usage, running, bounds());
     },
     usage(reported) {
-      // Engines send a token a delta; where they send more at once, the length tells.
-      const outputCounted = Math.max(
-        deltas,
-        Math.ceil(characters / limits.charactersPerTokenCount),
-      );
-      const counted = {
-        inputTokens: inputTokensEstimate,
-        cachedInputTokens: 0,
-        outputTokens: outputCounted,
-        reasoningTokens: Math.min(reasoningDeltas, outputCounted),
-      };
-      return sensible([reported, running, counted]);
+      // Running usage was judged when it came: a 0 of before the output is none any more.
+      const before = credibleUsage(running, counted(), bounds());
+      return reported === null ? before : credibleUsage(reported, before, bounds());
     },
-  };
-}
-
-/** Field by field the first figure that can be a number of tokens. */
-function sensible(candidates: readonly (Usage | null)[]): Usage {
-  const pick = (field: keyof Usage): number => {
-    for (const candidate of candidates) {
-      const value = candidate?.[field];
-      if (value !== undefined && Number.isSafeInteger(value) && value >= 0) return value;
-    }
-    return 0;
-  };
-  const inputTokens = pick("inputTokens");
-  const outputTokens = pick("outputTokens");
-  return {
-    inputTokens,
-    cachedInputTokens: Math.min(pick("cachedInputTokens"), inputTokens),
-    outputTokens,
-    reasoningTokens: Math.min(pick("reasoningTokens"), outputTokens),
   };
 }

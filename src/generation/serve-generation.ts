@@ -1,10 +1,5 @@
-import type {
-  Deployment,
-  Ending,
-  GenerationSink,
-  Prompt,
-  RunningGeneration,
-} from "../deployment/deployment.ts";
+import { type EventOrderCheck, openEventOrderCheck } from "../conversation/check-event-order.ts";
+import type { Deployment, Ending, GenerationSink, Prompt } from "../deployment/deployment.ts";
 import { DeploymentRefusal } from "../deployment/deployment-refusal.ts";
 import type { Finish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
@@ -19,6 +14,12 @@ import type {
 import { systemTimers, type Timers } from "../timers.ts";
 import { limits } from "../limits.ts";
 import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";
+import {
+  type Control,
+  openControl,
+  type OurFailure,
+  type ServedGeneration,
+} from "./generation-control.ts";
 import { openMeter, type Meter } from "./meter.ts";
 
 /** One request, parsed and prepared. Tokens, except where named. */
@@ -69,12 +70,6 @@ export interface GenerationParts {
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number;
   readonly timers?: Timers;
-}
-
-/** A generation in the hands of its caller, from before it is admitted until after it has ended. */
-export interface ServedGeneration extends RunningGeneration {
-  /** Ends it for a reason of ours: the caller gets the failure and pays nothing. */
-  fail(failure: Failure): void;
 }
 
 /** Admits, generates, meters and settles: the only place that knows this order. */
@@ -128,7 +123,7 @@ async function admitAndStart(
   }
   const loseLease = (): void => control.stop(leaseFailure(), "lease-lost");
   parts.leases.hold(order.requestId, loseLease, askedAtMs);
-  control.attach(deployment.start(order.prompt, admission.allowance, generation));
+  control.attach(deployment.start(promptOf(order), admission.allowance, generation));
 }
 
 /** When the store's answer was lost, the reservation may stand: without this its slot waits for the lease to end. */
@@ -169,12 +164,13 @@ function openAdmittedGeneration(
   parts: WithControl & { readonly sink: AnswerSink },
 ): GenerationSink {
   const { control, sink } = parts;
-  const meter = openMeter(order.inputTokensEstimate);
   const admittedAtMs = parts.monotonicMs();
   let firstOutputMs: number | null = null;
   let accepted = false;
   let { allowance } = admission;
+  let meter = meterOf(order, allowance);
   let cuts = 0;
+  const eventOrder = openEventOrderCheck();
 
   const elapsedMs = (): number => Math.round(parts.monotonicMs() - admittedAtMs);
 
@@ -182,17 +178,8 @@ function openAdmittedGeneration(
     const resolved = resolve(ending, { meter, accepted, ours: control.ours });
     const times = { firstOutputMs, totalMs: elapsedMs() };
     const chargedNanos = await settle(order, { ...resolved, ...times }, parts);
-    sink.end(resolved.answer, {
-      format: order.format,
-      streamed: order.streamed,
-      outcome: resolved.outcome,
-      allowance,
-      inputTokens: resolved.usage?.inputTokens ?? 0,
-      outputTokens: resolved.usage?.outputTokens ?? 0,
-      cachedInputTokens: resolved.usage?.cachedInputTokens ?? 0,
-      chargedNanos,
-      ...times,
-    });
+    const told = toldOf(order, resolved);
+    sink.end(resolved.answer, { ...told, allowance, chargedNanos, ...times });
   }
 
   /** Nothing came of the last try and nobody saw it: the same reservation pays for one with less output. */
@@ -202,7 +189,8 @@ function openAdmittedGeneration(
     if (!isReduced(less, sink, control)) return false;
     cuts += 1;
     allowance = less;
-    control.attach(parts.deployment.start(order.prompt, allowance, generation));
+    meter = meterOf(order, allowance);
+    control.attach(parts.deployment.start(promptOf(order), allowance, generation));
     return true;
   }
 
@@ -216,6 +204,7 @@ function openAdmittedGeneration(
       if (firstOutputMs === null && meter.outputBegan) firstOutputMs = elapsedMs();
       if (control.ours !== null) return;
       try {
+        eventOrder.add(batch);
         sink.events(batch);
       } catch (error) {
         control.fail(failureFromUnknown(error));
@@ -226,10 +215,45 @@ function openAdmittedGeneration(
         tellRefusal(order.requestId, ending.failure, parts.telemetry);
         if (startedAgain(ending.failure)) return;
       }
-      void settleAndEnd(ending);
+      void settleAndEnd(wholeOrFailed(ending, eventOrder));
     },
   };
   return generation;
+}
+
+function toldOf({ format, streamed }: GenerationOrder, { outcome, usage }: Resolved) {
+  return {
+    format,
+    streamed,
+    outcome,
+    inputTokens: usage?.inputTokens ?? 0,
+    outputTokens: usage?.outputTokens ?? 0,
+    cachedInputTokens: usage?.cachedInputTokens ?? 0,
+  };
+}
+
+/** A good end in the middle of a part is a bug of ours: no client is told that such an answer is whole. */
+function wholeOrFailed(ending: Ending, eventOrder: EventOrderCheck): Ending {
+  if (ending.type !== "finished") return ending;
+  try {
+    eventOrder.end();
+    return ending;
+  } catch (error) {
+    return { type: "failed", failure: failureFromUnknown(error) };
+  }
+}
+
+/** Usage of the deployment beyond the bound that was admitted is none. */
+function promptOf({ inputBound, prompt }: GenerationOrder): Prompt {
+  return { ...prompt, inputTokensMax: inputBound };
+}
+
+function meterOf(order: GenerationOrder, allowance: number): Meter {
+  return openMeter({
+    inputTokensEstimate: order.inputTokensEstimate,
+    inputTokensMax: order.inputBound,
+    outputTokensMax: allowance,
+  });
 }
 
 function isReduced(allowance: number, sink: AnswerSink, control: Control): boolean {
@@ -272,12 +296,6 @@ async function settle(
   if (charged !== "late") return charged;
   parts.telemetry.settlementLate({ requestId });
   return 0n;
-}
-
-/** A fault on our side of a generation that the deployment was serving well. */
-interface OurFailure {
-  readonly failure: Failure;
-  readonly outcome: SettlementOutcome;
 }
 
 interface Resolved {
@@ -328,57 +346,6 @@ function leaseFailure(): Failure {
     "The service lost its connection to the ledger while this answer was running. Nothing was charged. Try again.",
     { retryAfterSeconds: 5 },
   );
-}
-
-interface Control extends ServedGeneration {
-  /** Whether anyone wants it to end. */
-  readonly stopped: boolean;
-  readonly ours: OurFailure | null;
-  attach(upstream: RunningGeneration): void;
-  stop(failure: Failure, outcome: SettlementOutcome): void;
-}
-
-function openControl(): Control {
-  let upstream: RunningGeneration | null = null;
-  let paused = false;
-  let stopped = false;
-  let ours: OurFailure | null = null;
-
-  function cancel(): void {
-    stopped = true;
-    upstream?.cancel();
-  }
-
-  function stop(failure: Failure, outcome: SettlementOutcome): void {
-    // A client that is gone already has its own ending.
-    if (stopped) return;
-    ours = { failure, outcome };
-    cancel();
-  }
-
-  return {
-    get stopped() {
-      return stopped;
-    },
-    get ours() {
-      return ours;
-    },
-    attach(started) {
-      upstream = started;
-      if (paused) upstream.pause();
-    },
-    pause() {
-      paused = true;
-      upstream?.pause();
-    },
-    resume() {
-      paused = false;
-      upstream?.resume();
-    },
-    cancel,
-    stop,
-    fail: (failure) => stop(failure, "failed"),
-  };
 }
 
 async function withinMs<Value>(

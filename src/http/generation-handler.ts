@@ -3,11 +3,11 @@ import { openGenerationCollector } from "../conversation/collect-generation.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import { wireFormats } from "../formats/formats.ts";
 import type { AnswerContext, StreamEncoder, WireFormat } from "../formats/wire-format.ts";
+import type { ServedGeneration } from "../generation/generation-control.ts";
 import {
   type AnswerEnding,
   type AnswerSink,
   type GenerationOrder,
-  type ServedGeneration,
   serveGeneration,
 } from "../generation/serve-generation.ts";
 import type { Caller } from "../ledger/ledger.ts";

@@ -1,5 +1,6 @@
 import type { WireFormatName } from "../formats/wire-format.ts";
-import type { GenerationParts, ServedGeneration } from "../generation/serve-generation.ts";
+import type { ServedGeneration } from "../generation/generation-control.ts";
+import type { GenerationParts } from "../generation/serve-generation.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { LedgerForCallers } from "../ledger/receipt.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";

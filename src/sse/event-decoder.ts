@@ -5,6 +5,8 @@ import { limits } from "../limits.ts";
 export interface EventDecoder {
   /** Throws a Failure `deployment_failed` when one event exceeds the bound; the decoder is of no use after. */
   add(bytes: Uint8Array): void;
+  /** Comments that came so far. */
+  readonly comments: number;
   /** The stream is over: an event without its blank line counts, as some engines leave that out. */
   end(): void;
 }
@@ -35,6 +37,7 @@ class Decoder implements EventDecoder {
   #data: string[] | null = null;
   #event = "";
   #held = 0;
+  comments = 0;
 
   constructor(onEvent: EventReceiver, charactersMax: number) {
     this.#onEvent = onEvent;
@@ -99,7 +102,7 @@ class Decoder implements EventDecoder {
 
   #holdPiece(piece: string): void {
     this.#line.push(piece);
-    this.#hold(piece.length);
+    this.#hold(piece.length + perPiece);
   }
 
   #hold(characters: number): void {
@@ -110,28 +113,29 @@ class Decoder implements EventDecoder {
   #takeLine(last: string): void {
     let line = last;
     if (this.#line.length > 0) {
+      this.#held -= this.#line.length * perPiece - last.length;
       this.#line.push(last);
       line = this.#line.join("");
       this.#line = [];
-      this.#held -= line.length - last.length;
+      this.#held -= line.length;
     }
     if (line === "") return this.#dispatch();
     if (line.startsWith("data:")) {
-      // One more than its length: lines without text must not be held without bound either.
-      this.#hold(line.length + 1);
+      this.#hold(line.length + perPiece);
       const value = line.slice(line.charCodeAt(5) === space ? 6 : 5);
       if (this.#data === null) this.#data = [value];
       else this.#data.push(value);
       return;
     }
     if (line === "data") {
-      this.#hold(1);
+      this.#hold(perPiece);
       if (this.#data === null) this.#data = [""];
       else this.#data.push("");
       return;
     }
     if (line.startsWith("event:")) this.#event = line.slice(line.charCodeAt(6) === space ? 7 : 6);
-    // Not used: `id` and `retry`. A line that begins with a colon is a comment.
+    else if (line.charCodeAt(0) === colon) this.comments += 1;
+    // Not used: `id` and `retry`.
   }
 
   #dispatch(): void {
@@ -144,8 +148,11 @@ class Decoder implements EventDecoder {
   }
 }
 
+/** What a piece of a line or a line of an event counts beside its characters: those without text are held too. */
+const perPiece = 32;
 const lineFeed = 10;
 const space = 32;
+const colon = 58;
 const byteOrderMark = 0xfeff;
 
 /** How many bytes at the end are the beginning of a character whose rest is still to come. */

@@ -8,6 +8,9 @@ import type {
   RunningGeneration,
 } from "../../src/deployment/deployment.ts";
 
+/** More than any answer of a test has. */
+const outputTokensMax = 65_536;
+
 /** What a sink was told. The promise of the end rejects when the deployment did what its interface forbids. */
 export interface Recording {
   readonly generation: RunningGeneration;
@@ -66,7 +69,7 @@ export function record(
       }
     },
   };
-  const generation = deployment.start(prompt, 100, sink);
+  const generation = deployment.start(prompt, outputTokensMax, sink);
   started = generation;
   return {
     generation,

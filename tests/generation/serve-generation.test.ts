@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Deployment, Ending, GenerationSink } from "../../src/deployment/deployment.ts";
 import { DeploymentRefusal } from "../../src/deployment/deployment-refusal.ts";
 import { Failure } from "../../src/failure.ts";
+import type { ServedGeneration } from "../../src/generation/generation-control.ts";
 import {
   type AnswerEnding,
   type AnswerSink,
   serveGeneration,
-  type ServedGeneration,
 } from "../../src/generation/serve-generation.ts";
 import type { AdmitOrder, Ledger, Settlement } from "../../src/ledger/ledger.ts";
 import type { GenerationFacts, Telemetry } from "../../src/telemetry/events.ts";
@@ -30,6 +30,7 @@ function begin(faults: {
   const orders: AdmitOrder[] = [];
   const settlements: Settlement[] = [];
   const calls: string[] = [];
+  const prompts: unknown[] = [];
   const leases = new Map<string, () => void>();
   const settling: string[] = [];
   let facts: GenerationFacts | null = null;
@@ -49,7 +50,8 @@ function begin(faults: {
   } as unknown as Ledger;
   const deployment = {
     describe: () => ({ ready: true, model: "m", contextTokens: 50, takesTools: true }),
-    start(_prompt: unknown, outputTokensMax: number, sink: GenerationSink) {
+    start(prompt: unknown, outputTokensMax: number, sink: GenerationSink) {
+      prompts.push(prompt);
       calls.push(`start ${String(outputTokensMax)}`);
       let over = false;
       const end = (ending: Ending): void => {
@@ -127,6 +129,7 @@ function begin(faults: {
     orders,
     settlements,
     calls,
+    prompts,
     leases,
     settling,
     served,
@@ -143,7 +146,11 @@ function noRoom(outputTokensFitting: number | null): Ending {
   return { type: "failed", failure: new Failure("input_too_large", "Too long.", { cause }) };
 }
 
-const piece = [{ type: "text-start" }, { type: "text-delta", text: "a" }] as const;
+const piece = [
+  { type: "text-start" },
+  { type: "text-delta", text: "a" },
+  { type: "text-end" },
+] as const;
 
 describe("serving a generation", () => {
   it("admits, starts with exactly the allowance, settles, and then ends", async () => {
@@ -175,6 +182,40 @@ describe("serving a generation", () => {
     expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "internal" } });
     expect(one.calls).toContain("cancel");
     expect(one.settlements).toMatchObject([{ outcome: "failed", usage: null }]);
+  });
+
+  it.each([
+    ["that ends what was not begun", [{ type: "text-end" }], []],
+    ["that begins twice", [{ type: "text-start" }, { type: "reasoning-start" }], []],
+    [
+      "that goes on with another part",
+      [{ type: "text-start" }],
+      [{ type: "tool-call-delta", arguments: "{" }],
+    ],
+    ["whose last part is open at the end", [{ type: "text-start" }], []],
+  ] as const)(
+    "fails an answer %s: a bug that no client is to take for an answer",
+    async (_what, first, second) => {
+      const one = begin({});
+      const sink = await one.sink;
+      sink.accepted();
+      sink.events(first, null);
+      sink.events(second, null);
+      sink.end(finished);
+      expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "internal" } });
+      expect(one.settlements).toMatchObject([{ outcome: "failed", usage: null }]);
+    },
+  );
+
+  it("judges the deployment's usage by what was admitted", async () => {
+    const one = begin({});
+    const sink = await one.sink;
+    sink.events(piece, { ...usage, inputTokens: 100, outputTokens: 100 });
+    sink.end({ ...finished, usage: { ...usage, inputTokens: 101, outputTokens: 101 } });
+    const credible = { ...usage, inputTokens: 100, outputTokens: 100 };
+    expect(await one.ended).toMatchObject({ finish: { usage: credible } });
+    expect(one.settlements).toMatchObject([{ outcome: "completed", usage: credible }]);
+    expect(one.prompts).toMatchObject([{ inputTokensMax: 100 }]);
   });
 
   it("never reaches the deployment when the answer cannot even be opened", async () => {

@@ -1,6 +1,6 @@
 import type { Usage } from "../../src/conversation/generation-event.ts";
-import type { RequestPlan } from "./plan.ts";
-import type { Said } from "./scripted-generation.ts";
+import type { FigureKind, RequestPlan } from "./plan.ts";
+import { type Said, trueOutput } from "./scripted-generation.ts";
 import type { Process } from "./world.ts";
 import { ensure } from "./violation.ts";
 
@@ -42,43 +42,44 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
   if (notAdmitted) return { outcome: "failed", usage: null };
   if (stoppedBy === "lease") return { outcome: "lease-lost", usage: null };
   if (stoppedBy === "service") return { outcome: "failed", usage: null };
-  const counted: readonly [number, number] = [
-    plan.inputTokensEstimate,
-    Math.max(said.deltas, Math.ceil(said.characters / 4)),
-  ];
+  // Running usage, else our own count.
+  const input = said.runningInput ?? plan.inputTokensEstimate;
+  const output = said.runningOutput ?? said.counted;
   switch (said.ending) {
-    case "finished":
+    case "finished": {
+      const { inputTokens, reported } = plan.script;
       return {
         outcome: "completed",
-        usage: credible([pair(plan.script.reported), pair(said.running), counted]),
+        usage: [
+          stands[reported?.input ?? "missing"] ? inputTokens : input,
+          stands[reported?.output ?? "missing"] ? trueOutput(said) : output,
+        ],
       };
+    }
     case "failed":
       return { outcome: said.accepted ? "failed" : "refused", usage: null };
     case "cancelled":
     // Its client left before it was started.
     case null:
       return said.deltas > 0
-        ? { outcome: "cancelled", usage: credible([pair(said.running), counted]) }
+        ? { outcome: "cancelled", usage: [input, output] }
         : { outcome: "cancelled-before-output", usage: null };
     default:
       return said.ending satisfies never;
   }
 }
 
-function pair(usage: Usage | null): readonly [number, number] | null {
-  return usage === null ? null : [usage.inputTokens, usage.outputTokens];
-}
-
-/** Figure by figure the first that can be one. */
-function credible(
-  candidates: readonly (readonly [number, number] | null)[],
-): readonly [number, number] {
-  const first = (index: 0 | 1): number =>
-    candidates
-      .map((candidate) => candidate?.[index] ?? -1)
-      .find((figure) => Number.isSafeInteger(figure) && figure >= 0) ?? 0;
-  return [first(0), first(1)];
-}
+/** The contract's words, row by row: which figures of a deployment are charged, and which are replaced. */
+const stands: Readonly<Record<FigureKind, boolean>> = {
+  true: true,
+  negative: false,
+  fractional: false,
+  missing: false,
+  // Output above the allowance, input above the bound.
+  above: false,
+  // Output of 0 after output began; before, our own count is 0 as well.
+  zero: false,
+};
 
 function figures(usage: Usage | readonly [number, number] | null): string {
   if (usage === null) return "for nothing";

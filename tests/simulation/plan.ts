@@ -1,4 +1,3 @@
-import type { Usage } from "../../src/conversation/generation-event.ts";
 import type { AccountId, KeyId, RequestId } from "../../src/ledger/ledger.ts";
 import { openSequence, type Sequence } from "./random.ts";
 
@@ -62,15 +61,26 @@ export interface Script {
   readonly batches: readonly Batch[];
   /** "silent": it never ends by itself. */
   readonly ending: "finished" | "failed" | "silent";
-  readonly reported: Usage | null;
+  /** The last usage. */
+  readonly reported: Report | null;
+  /** What the engine's tokenizer makes of the input. */
+  readonly inputTokens: number;
+  readonly charactersPerDelta: 1 | 3 | 40;
   readonly cancelTakesMs: number;
+}
+
+/** What an engine says of a number: how it is, or one of the ways in which it cannot be. */
+export type FigureKind = "true" | "negative" | "fractional" | "missing" | "above" | "zero";
+
+export interface Report {
+  readonly input: Exclude<FigureKind, "zero">;
+  readonly output: FigureKind;
 }
 
 export interface Batch {
   readonly afterMs: number;
   readonly deltas: number;
-  readonly charactersPerDelta: number;
-  readonly running: Usage | null;
+  readonly running: Report | null;
 }
 
 /** Moments in the life of a request at which something else can happen. */
@@ -231,15 +241,11 @@ function scriptOf(
 ): Script {
   const engineCounts = random.chance(0.4);
   const batches: Batch[] = [];
-  let output = 0;
   for (let left = random.between(slow ? 2 : 0, slow ? 6 : 4); left > 0; left -= 1) {
-    const deltas = random.between(0, 6);
-    output += deltas;
     batches.push({
       afterMs: slow ? random.between(5_000, 45_000) : random.between(0, 200),
-      deltas,
-      charactersPerDelta: random.pick([1, 3, 3, 40]),
-      running: engineCounts ? usage(random.between(1, 300), output + random.between(0, 2)) : null,
+      deltas: random.between(0, 6),
+      running: engineCounts ? reportOf(random) : null,
     });
   }
   return {
@@ -247,21 +253,27 @@ function scriptOf(
     refuses: random.chance(0.08),
     batches,
     ending: silent ? "silent" : random.chance(0.15) ? "failed" : "finished",
-    reported: random.pick([
-      usage(random.between(1, 300), output),
-      usage(random.between(1, 300), output),
-      // More than was reserved, and figures that are none.
-      usage(9_000_000, 9_000_000),
-      usage(random.between(1, 300), -1),
-      usage(2.5, output),
-      null,
-    ]),
+    reported: random.chance(0.2) ? null : reportOf(random),
+    inputTokens: random.between(1, 80),
+    charactersPerDelta: random.pick([1, 3, 3, 40] as const),
     cancelTakesMs: random.pick([0, 0, 4, 700]),
   };
 }
 
-function usage(inputTokens: number, outputTokens: number): Usage {
-  return { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0 };
+function reportOf(random: Sequence): Report {
+  return {
+    input: random.pick(["true", "true", "true", "negative", "fractional", "missing", "above"]),
+    output: random.pick([
+      "true",
+      "true",
+      "true",
+      "negative",
+      "fractional",
+      "missing",
+      "above",
+      "zero",
+    ]),
+  };
 }
 
 function incidentOf(

@@ -1,9 +1,9 @@
 import { Failure } from "../../src/failure.ts";
+import type { ServedGeneration } from "../../src/generation/generation-control.ts";
 import {
   serveGeneration,
   type AnswerSink,
   type GenerationOrder,
-  type ServedGeneration,
 } from "../../src/generation/serve-generation.ts";
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { Caller, Ledger } from "../../src/ledger/ledger.ts";
@@ -123,7 +123,8 @@ export class Replica {
           "what is sent upstream as the limit is what was reserved",
           () => `${plan.id}: sent ${String(outputTokensMax)}, reserved ${String(reserved)}`,
         );
-        return startScripted(plan, sink, { world, replica: this.process, said: story.said });
+        const { said } = story;
+        return startScripted(plan, sink, { world, replica: this.process, said, outputTokensMax });
       }),
       leases: {
         hold: (requestId, onLost, askedAtMs) => {

@@ -233,7 +233,14 @@ class Run {
     const story: Story = {
       plan: request,
       servedBy: replica.process,
-      said: { accepted: false, deltas: 0, characters: 0, running: null, ending: null },
+      said: {
+        accepted: false,
+        deltas: 0,
+        counted: 0,
+        runningInput: null,
+        runningOutput: null,
+        ending: null,
+      },
       stoppedBy: null,
       told: null,
       settledFromMs: null,

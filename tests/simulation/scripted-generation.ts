@@ -6,25 +6,50 @@ import type {
 } from "../../src/deployment/deployment.ts";
 import type { GenerationEvent, Usage } from "../../src/conversation/generation-event.ts";
 import { Failure } from "../../src/failure.ts";
-import type { Batch, RequestPlan } from "./plan.ts";
+import type { Batch, FigureKind, Report, RequestPlan } from "./plan.ts";
 import type { Process, World } from "./world.ts";
 
 /** What a deployment has said so far, as it said it. */
 export interface Said {
   accepted: boolean;
   deltas: number;
-  characters: number;
-  running: Usage | null;
+  /** Tokens of its output, as they are counted where it does not tell. */
+  counted: number;
+  /** The last of its running figures that were true. */
+  runningInput: number | null;
+  runningOutput: number | null;
   ending: Ending["type"] | null;
+}
+
+/** Tokens that a delta of so many characters is counted as. */
+const countedOf = { 1: 1, 3: 1, 40: 10 } as const;
+
+/** The ways in which a figure cannot be. */
+const absurd: Readonly<Record<Exclude<FigureKind, "true">, number>> = {
+  negative: -1,
+  fractional: 2.5,
+  missing: Number.NaN,
+  above: 9_000_000,
+  zero: 0,
+};
+
+/** The true output: never what is counted, so that one is not taken for the other. */
+export function trueOutput({ counted }: Said): number {
+  return counted > 1 ? counted - 1 : counted;
 }
 
 /** Follows the script of a request; what it says is delivered to the replica that asked. */
 export function startScripted(
   plan: RequestPlan,
   sink: GenerationSink,
-  parts: { readonly world: World; readonly replica: Process; readonly said: Said },
+  parts: {
+    readonly world: World;
+    readonly replica: Process;
+    readonly said: Said;
+    readonly outputTokensMax: number;
+  },
 ): RunningGeneration {
-  const { replica, said, world } = parts;
+  const { outputTokensMax, replica, said, world } = parts;
   const { script } = plan;
   let cancelled = false;
 
@@ -49,7 +74,7 @@ export function startScripted(
       });
       return;
     }
-    const { reported } = script;
+    const reported = script.reported === null ? null : usageOf(script.reported);
     if (script.ending === "finished")
       later(1, () => {
         end({ type: "finished", finish: { reason: "stop", stopSequence: null }, usage: reported });
@@ -60,12 +85,27 @@ export function startScripted(
       });
   }
 
+  function usageOf(report: Report): Usage {
+    const { input, output } = report;
+    return {
+      inputTokens: input === "true" ? script.inputTokens : absurd[input],
+      cachedInputTokens: 0,
+      outputTokens: output === "true" ? trueOutput(said) : absurd[output],
+      reasoningTokens: 0,
+    };
+  }
+
   function say(batch: Batch): void {
-    said.deltas += batch.deltas;
-    said.characters += batch.deltas * batch.charactersPerDelta;
-    if (batch.running !== null) said.running = batch.running;
-    world.note(() => `deployment  ${plan.id} says ${String(batch.deltas)} deltas`);
-    sink.events(eventsOf(batch), batch.running);
+    const perDelta = countedOf[script.charactersPerDelta];
+    const deltas = Math.min(batch.deltas, Math.floor((outputTokensMax - said.counted) / perDelta));
+    said.deltas += deltas;
+    said.counted += deltas * perDelta;
+    const { running } = batch;
+    if (running?.input === "true") said.runningInput = script.inputTokens;
+    if (running?.output === "true" && trueOutput(said) > 0) said.runningOutput = trueOutput(said);
+    world.note(() => `deployment  ${plan.id} says ${String(deltas)} deltas`);
+    const text = "x".repeat(script.charactersPerDelta);
+    sink.events(eventsOf(deltas, text), running === null ? null : usageOf(running));
   }
 
   later(script.acceptAfterMs, () => {
@@ -92,9 +132,9 @@ export function startScripted(
   };
 }
 
-function eventsOf(batch: Batch): GenerationEvent[] {
-  const text = "x".repeat(batch.charactersPerDelta);
-  return Array.from({ length: batch.deltas }, () => ({ type: "text-delta", text }));
+function eventsOf(count: number, text: string): GenerationEvent[] {
+  const deltas = Array.from({ length: count }, () => ({ type: "text-delta", text }) as const);
+  return [{ type: "text-start" }, ...deltas, { type: "text-end" }];
 }
 
 /** The parts of a deployment that a request goes through; the others are never asked. */

@@ -204,22 +204,22 @@ function plainReading(bytes: Buffer): readonly string[] {
 
 test.each([
   ["in one read", 1 << 20],
-  ["in small reads", 7],
+  ["in small reads", 70],
 ])("refuses a frame above the bound %s", (_name, size) => {
   const refuse = (text: string) => () => {
     const bytes = Buffer.from(text);
     const reads: Buffer[] = [];
     for (let from = 0; from < bytes.length; from += size)
       reads.push(bytes.subarray(from, from + size));
-    return decode(reads, 100);
+    return decode(reads, 1_000);
   };
-  expect(refuse(`data: ${"x".repeat(200)}\n\n`)).toThrow(Failure);
-  expect(refuse(`data: ${"x".repeat(200)}`)).toThrow(Failure);
-  expect(refuse(`: ${"x".repeat(200)}`)).toThrow(Failure);
+  expect(refuse(`data: ${"x".repeat(2_000)}\n\n`)).toThrow(Failure);
+  expect(refuse(`data: ${"x".repeat(2_000)}`)).toThrow(Failure);
+  expect(refuse(`: ${"x".repeat(2_000)}`)).toThrow(Failure);
   expect(refuse("data: xxxxx\n".repeat(30))).toThrow(Failure);
   expect(refuse("data\n".repeat(200))).toThrow("The deployment sent an event that is too large.");
-  expect(refuse(`data: ${"x".repeat(80)}\n\n`.repeat(50))()).toHaveLength(50);
-  expect(refuse(`: ${"x".repeat(80)}\n\n`.repeat(50))()).toHaveLength(0);
+  expect(refuse(`data: ${"x".repeat(500)}\n\n`.repeat(50))()).toHaveLength(50);
+  expect(refuse(`: ${"x".repeat(500)}\n\n`.repeat(50))()).toHaveLength(0);
 });
 
 test("one frame of 8 MiB in reads of 1 KiB costs about as much as in large reads", () => {
@@ -229,10 +229,28 @@ test("one frame of 8 MiB in reads of 1 KiB costs about as much as in large reads
     reads.push(bytes.subarray(from, from + 1024));
   const begun = performance.now();
   let characters = 0;
-  const decoder = openEventDecoder((data) => (characters += data.length));
+  const decoder = openEventDecoder((data) => (characters += data.length), 16 << 20);
   for (const read of reads) decoder.add(read);
   decoder.end();
   expect(characters).toBe(4 << 20);
   // Quadratic work would take minutes here.
   expect(performance.now() - begun).toBeLessThan(2_000);
+});
+
+test("a frame in very many reads is refused by their number, long before its characters", () => {
+  const decoder = openEventDecoder(() => undefined, 100_000);
+  let reads = 0;
+  expect(() => {
+    for (; reads < 100_000; reads += 1) decoder.add(Buffer.from("x"));
+  }).toThrow(Failure);
+  expect(reads).toBeLessThan(10_000);
+});
+
+test("counts the comments that are whole", () => {
+  const decoder = openEventDecoder(() => undefined);
+  const counts = [": a", "live\n", "\n:\n:\r\n", "id: 1\n\n", "data: :\n\n", ":"].map((text) => {
+    decoder.add(Buffer.from(text));
+    return decoder.comments;
+  });
+  expect(counts).toEqual([0, 1, 3, 3, 3, 3]);
 });

@@ -12,12 +12,18 @@ export interface AnswerReader {
   end(): void;
   takeEvents(): GenerationEvent[];
   takeUsage(): Usage | null;
-  /** Whether anything but comments has come. */
+  /** Whether a frame has come: comments and frames without data are none. */
   readonly begun: boolean;
+  /** Frames and comments that came so far, whole ones. */
+  readonly signs: number;
+  /** Pieces of the answer that came so far. */
+  readonly pieces: number;
   /** Whether the deployment has said that nothing more comes. */
   readonly done: boolean;
   /** Whether the answer is whole, though the body may not be. */
   readonly finished: boolean;
+  /** Whether it is over because it passed its limit; the deployment goes on. */
+  readonly outgrown: boolean;
   /** Ends the answer well, or throws a Failure when it is not whole. */
   finish(): Extract<Ending, { type: "finished" }>;
 }
@@ -32,14 +38,30 @@ export function openAnswerReader(contentType: string, parts: StreamReaderParts):
 
 abstract class Reader {
   protected readonly stream: StreamReader;
-  begun = false;
+  protected frames = 0;
 
   constructor(stream: StreamReader) {
     this.stream = stream;
   }
 
+  get begun(): boolean {
+    return this.frames > 0;
+  }
+
+  get signs(): number {
+    return this.frames;
+  }
+
+  get pieces(): number {
+    return this.stream.pieces;
+  }
+
   get done(): boolean {
     return this.stream.done;
+  }
+
+  get outgrown(): boolean {
+    return this.stream.outgrown;
   }
 
   get finished(): boolean {
@@ -61,9 +83,13 @@ abstract class Reader {
 
 class EventReader extends Reader implements AnswerReader {
   readonly #decoder: EventDecoder = openEventDecoder((data, event) => {
-    this.begun = true;
+    if (data !== "") this.frames += 1;
     this.stream.add(data, event);
   });
+
+  override get signs(): number {
+    return this.frames + this.#decoder.comments;
+  }
 
   add(bytes: Uint8Array): void {
     this.#decoder.add(bytes);
@@ -87,7 +113,7 @@ class WholeReader extends Reader implements AnswerReader {
   }
 
   end(): void {
-    this.begun = true;
+    this.frames += 1;
     const text = Buffer.concat(this.#pieces).toString("utf8");
     this.#pieces = [];
     if (text.trim() !== "") this.stream.add(text, "");

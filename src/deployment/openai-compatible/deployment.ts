@@ -20,7 +20,7 @@ import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.
 import { isOtherEngine, judgeEnding, tooLongForContext } from "./judge-ending.ts";
 import { completeBody, openaiPromptRecipe, prepareOpenaiPrompt } from "./request.ts";
 import { askForTokenCount } from "./tokenizer.ts";
-import { UpstreamGeneration } from "./upstream-generation.ts";
+import { type GenerationHooks, UpstreamGeneration } from "./upstream-generation.ts";
 
 /** How the deployment is reached. Times in milliseconds. */
 export interface OpenaiCompatibleSettings {
@@ -130,7 +130,11 @@ class OpenaiCompatibleDeployment implements Deployment {
       this.#judged(sink),
       {
         connections: this.#connections,
-        hooks: this.#hooks(prompt, { inputTokensEstimate, outputTokensMax }),
+        hooks: {
+          ...this.#hooks(prompt, { inputTokensEstimate, outputTokensMax }),
+          inputTokensMax: prompt.inputTokensMax ?? limits.inputBoundMax,
+          outputTokensMax,
+        },
       },
     );
     this.#running.add(generation);
@@ -218,7 +222,7 @@ class OpenaiCompatibleDeployment implements Deployment {
   #hooks(
     { bytes }: Prompt,
     sent: Pick<FaultFacts, "inputTokensEstimate" | "outputTokensMax">,
-  ): ConstructorParameters<typeof UpstreamGeneration>[2]["hooks"] {
+  ): Omit<GenerationHooks, "inputTokensMax" | "outputTokensMax"> {
     const facts = (retryAfter: string | null): FaultFacts => ({
       ...sent,
       contextTokens: this.describe().contextTokens,

@@ -91,18 +91,25 @@ function readRefusal(status: number, body: unknown): Refusal {
   const words =
     typeof body === "string"
       ? body
-      : (text(inner["message"]) ??
-        text(outer["error"]) ??
-        text(outer["message"]) ??
-        JSON.stringify(body) ??
-        "");
+      : (text(inner["message"]) ?? text(outer["error"]) ?? text(outer["message"]) ?? written(body));
+  const numbers = numbersBeside(inner);
   return {
     status,
-    type: text(inner["type"]) ?? text(outer["type"]),
-    code: text(inner["code"]) ?? text(outer["code"]),
-    param: text(inner["param"]),
-    words: words + numbersBeside(inner),
+    type: shortText(inner["type"]) ?? shortText(outer["type"]),
+    code: shortText(inner["code"]) ?? shortText(outer["code"]),
+    param: shortText(inner["param"]),
+    // The patterns below take time that grows with the square of what they search.
+    words: words.slice(0, limits.deploymentWordsCharactersMax - numbers.length) + numbers,
   };
+}
+
+/** "" for what cannot be written: some versions of Node give up on what is nested very deeply. */
+function written(body: unknown): string {
+  try {
+    return JSON.stringify(body) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** llama.cpp gives the numbers as members of their own; here they join the words that are searched. */
@@ -226,6 +233,13 @@ function text(value: unknown): string | null {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" ? value : null;
 }
+
+function shortText(value: unknown): string | null {
+  return text(value)?.slice(0, fieldCharactersMax) ?? null;
+}
+
+/** Words such as `invalid_request_error`, and paths into the request. */
+const fieldCharactersMax = 256;
 
 function parsedOrText(body: string): unknown {
   try {

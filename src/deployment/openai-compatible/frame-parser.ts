@@ -1,3 +1,6 @@
+import { limits } from "../../limits.ts";
+import { parseFrame } from "./parse-frame.ts";
+
 type Members = Record<string, unknown>;
 
 /** A frame, cut around the two values that change from one to the next. */
@@ -43,14 +46,18 @@ export class FrameParser {
     this.#patience = between / 2;
   }
 
-  /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `JSON.parse` does. */
+  /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `parseFrame` does. */
   parse(frame: string): unknown {
     this.#framesLeft -= 1;
-    if (this.#pattern !== null && fill(this.#pattern, frame)) {
+    if (
+      this.#pattern !== null &&
+      frame.length <= limits.upstreamFrameUnseenCharactersMax &&
+      fill(this.#pattern, frame)
+    ) {
       this.#matches += 1;
       return this.#pattern.chunk;
     }
-    const chunk: unknown = JSON.parse(frame);
+    const chunk = parseFrame(frame);
     if (this.#framesLeft <= 0) this.#learn(frame, chunk);
     return chunk;
   }

@@ -10,6 +10,11 @@ export class JsonObjectScanner {
     return this.#state === "complete";
   }
 
+  /** Whether anything but blanks has come. */
+  get begun(): boolean {
+    return this.#state !== "before";
+  }
+
   add(text: string): void {
     for (let index = 0; index < text.length; index += 1) {
       if (this.#state === "inside") this.#inside(text.charCodeAt(index));

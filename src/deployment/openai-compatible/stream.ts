@@ -1,3 +1,4 @@
+import { credibleUsage, unknownUsage } from "../../conversation/credible-usage.ts";
 import type {
   EngineFinish,
   FinishReason,
@@ -5,6 +6,7 @@ import type {
   Usage,
 } from "../../conversation/generation-event.ts";
 import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
 import { FrameParser } from "./frame-parser.ts";
 import { PartSequencer } from "./part-sequencer.ts";
 
@@ -13,6 +15,10 @@ export interface StreamReaderParts {
   readonly newId: (prefix: string) => string;
   /** Turns an error object inside the stream into a Failure. */
   readonly failureOf: (error: unknown) => Failure;
+  /** The most tokens that the input can have. */
+  readonly inputTokensMax: number;
+  /** The output limit that was sent. */
+  readonly outputTokensMax: number;
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -22,11 +28,13 @@ export class StreamReader {
   readonly #parts: StreamReaderParts;
   readonly #sequencer: PartSequencer;
   readonly #frames = new FrameParser();
-  #usage: unknown = null;
-  #newUsage: unknown = null;
+  /** Figure by figure the last that can be. */
+  #usage: Usage = unknownUsage;
+  #hasNewUsage = false;
   #reason: string | null = null;
   #stopSequence: string | null = null;
   #done = false;
+  #outgrown = false;
 
   constructor(parts: StreamReaderParts) {
     this.#parts = parts;
@@ -43,6 +51,16 @@ export class StreamReader {
     return this.#reason !== null;
   }
 
+  /** Whether the answer passed its limit and was ended here; the engine goes on. */
+  get outgrown(): boolean {
+    return this.#outgrown;
+  }
+
+  /** Pieces of the answer that came so far. */
+  get pieces(): number {
+    return this.#sequencer.pieces;
+  }
+
   /** One event of the stream, or a whole completion from an engine that does not stream. */
   add(data: string, event: string): void {
     if (this.#done || data === "") return;
@@ -52,13 +70,14 @@ export class StreamReader {
     }
     const chunk = parseObject(data, this.#frames);
     if (event === "error" || isError(chunk)) throw this.#parts.failureOf(chunk);
-    if (isMembers(chunk["usage"])) this.#newUsage = chunk["usage"];
-    const { choices } = chunk;
-    // Usage alone, or a sign of life.
-    if (!Array.isArray(choices)) return;
-    const choice: unknown = choices[0];
+    // Usage alone, or a sign of life, has no choices.
+    const { choices, usage } = chunk;
+    const choice: unknown = Array.isArray(choices) ? choices[0] : null;
     if (isMembers(choice) && !(typeof choice["index"] === "number" && choice["index"] > 0))
       this.#addChoice(choice);
+    const found = isMembers(usage) ? usageOf(usage) : null;
+    if (found !== null) this.#addUsage(found);
+    if (this.#reason === null && this.#hasOutgrown(found)) this.#endAsLength();
   }
 
   /** The events since the last time. */
@@ -66,12 +85,11 @@ export class StreamReader {
     return this.#sequencer.take();
   }
 
-  /** Usage that came since the last time; null: none did. */
+  /** Usage that came since the last time, NaN for figures that no engine told; null: none did. */
   takeUsage(): Usage | null {
-    const found = this.#newUsage;
-    this.#newUsage = null;
-    if (found !== null) this.#usage = found;
-    return usageOf(found);
+    if (!this.#hasNewUsage) return null;
+    this.#hasNewUsage = false;
+    return this.#usage;
   }
 
   /** Ends every part; throws a Failure when the engine never said why it stopped. */
@@ -84,10 +102,45 @@ export class StreamReader {
     this.#sequencer.end();
     const reason = finishReason(this.#reason, this.#sequencer.hasCalls);
     const stopSequence = reason === "stop" ? this.#stopSequence : null;
-    return { finish: { reason, stopSequence }, usage: usageOf(this.#newUsage ?? this.#usage) };
+    return {
+      finish: { reason, stopSequence },
+      usage: this.#usage === unknownUsage ? null : this.#usage,
+    };
+  }
+
+  #addUsage(found: Usage): void {
+    const { inputTokensMax, outputTokensMax } = this.#parts;
+    const outputTokensMin = this.#sequencer.pieces > 0 ? 1 : 0;
+    const bounds = { inputTokensMax, outputTokensMin, outputTokensMax };
+    const known = credibleUsage(found, this.#usage, bounds);
+    if (Number.isNaN(known.inputTokens) && Number.isNaN(known.outputTokens)) return;
+    this.#usage = known;
+    this.#hasNewUsage = true;
+  }
+
+  /**
+   * Whether the engine goes on beyond the limit that it was given: by its own running usage, else by the pieces, which
+   * are tokens with most engines; by the characters in any case. A usage far beyond is no count.
+   */
+  #hasOutgrown(found: Usage | null): boolean {
+    const { outputTokensMax } = this.#parts;
+    const { outputOvershootMax, charactersPerTokenMax } = limits;
+    const { characters, pieces } = this.#sequencer;
+    const most = outputTokensMax + outputOvershootMax;
+    if (characters > most * charactersPerTokenMax) return true;
+    if (Number.isNaN(this.#usage.outputTokens) && pieces > 2 * most) return true;
+    return found !== null && found.outputTokens > most && found.outputTokens <= 2 * most;
+  }
+
+  #endAsLength(): void {
+    this.#sequencer.end();
+    this.#reason = "length";
+    this.#outgrown = true;
+    this.#done = true;
   }
 
   #addChoice(choice: Members): void {
+    this.#sequencer.endChunk();
     const delta = choice["delta"] ?? choice["message"];
     if (isMembers(delta)) this.#addDelta(delta);
     const reason = choice["finish_reason"];
@@ -134,7 +187,15 @@ export class StreamReader {
 /** Some engines give the arguments as an object. */
 function argumentsText(value: unknown): string {
   if (typeof value === "string") return value;
-  return isMembers(value) ? JSON.stringify(value) : "";
+  if (!isMembers(value)) return "";
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // Some versions of Node give up on what is nested very deeply.
+    throw new Failure("deployment_failed", "The deployment sent arguments that cannot be read.", {
+      cause: error,
+    });
+  }
 }
 
 /** Reasons that engines give for an answer that they did not bring to its end. */
@@ -153,20 +214,20 @@ function finishReason(reason: string, hasCalls: boolean): FinishReason {
   return hasCalls ? "tool-calls" : "stop";
 }
 
-/** null for what is no usage; numbers are as the engine gave them, unchecked. */
-function usageOf(value: unknown): Usage | null {
-  if (!isMembers(value)) return null;
-  const input = value["prompt_tokens"];
-  const output = value["completion_tokens"];
-  if (typeof input !== "number" || typeof output !== "number") return null;
+/** Figures as the engine gave them, unchecked; NaN: it gave none. */
+function usageOf(usage: Members): Usage {
   return {
-    inputTokens: input,
-    cachedInputTokens: detail(value["prompt_tokens_details"], "cached_tokens"),
-    outputTokens: output,
+    inputTokens: figure(usage["prompt_tokens"]),
+    cachedInputTokens: detail(usage["prompt_tokens_details"], "cached_tokens"),
+    outputTokens: figure(usage["completion_tokens"]),
     reasoningTokens:
-      detail(value["completion_tokens_details"], "reasoning_tokens") ||
-      detail(value, "reasoning_tokens"),
+      detail(usage["completion_tokens_details"], "reasoning_tokens") ||
+      detail(usage, "reasoning_tokens"),
   };
+}
+
+function figure(value: unknown): number {
+  return typeof value === "number" ? value : Number.NaN;
 }
 
 function detail(details: unknown, name: string): number {
@@ -179,6 +240,7 @@ function parseObject(data: string, frames: FrameParser): Members {
   try {
     value = frames.parse(data);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure("deployment_failed", "The deployment sent something that is no JSON.", {
       cause: error,
     });

@@ -23,6 +23,8 @@ export function readAnswer(
   let ids = 0;
   const reader = openAnswerReader(contentType, {
     newId: (prefix) => `${prefix}${(ids += 1)}`,
+    inputTokensMax: 2_000,
+    outputTokensMax: 1_000,
     failureOf: (error) =>
       failureOfStreamError(error, {
         inputTokensEstimate: 10,
