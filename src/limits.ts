@@ -60,7 +60,7 @@ export const limits = {
    */
   answerCharactersMax: 64 * 1024 * 1024,
   /** Characters that a token has at the most, on the average of a whole answer: lines and blanks make the longest. */
-  charactersPerTokenMax: 16,
+  charactersPerTokenMax: 32,
   /** Tokens by which an engine may pass the limit it was given, since it looks only now and then. */
   outputOvershootMax: 32,
   /**
