@@ -1,6 +1,8 @@
 import type { Config } from "./config/config.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
+import { openAccountBounds } from "./http/account-bounds.ts";
+import { openLookPace } from "./http/look-pace.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./http/new-id.ts";
 import { openReadiness } from "./http/readiness.ts";
@@ -57,12 +59,21 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     sealKeys,
     settings: config,
     timers: systemTimers,
+    bounds: openAccountBounds(config.concurrencyPerAccount),
+    looks: openLookPace(() => performance.now()),
     now: Date.now,
     monotonicMs,
     newId,
     metrics: () => telemetry.metricsText(),
     readiness: openReadiness({ ledger, deployment, telemetry, monotonicMs }),
-    state: { leaving: false, draining: false, closing: false, requests: 0, generations: new Set() },
+    state: {
+      leaving: false,
+      draining: false,
+      closing: false,
+      requests: 0,
+      places: 0,
+      generations: new Set(),
+    },
   };
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);

@@ -40,9 +40,34 @@ export const limits = {
   /** A header block or a body that takes longer is a slow caller. */
   requestReceiveMs: 60_000,
   headerBytesMax: 32 * 1024,
+  /** A body of which nothing comes for this long has no reason to wait for the rest of its minute. */
+  bodyStallMs: 10_000,
+  /**
+   * A piece of a body costs the event loop some 4 us whatever its size. Clients that frame bodies in chunks make them of
+   * kilobytes; beyond the first 2,048 an average below this is nobody's need, and 64 KiB in it are all that may come.
+   */
+  tinyPieceBytes: 32,
+  tinyPiecesMax: 2_048,
   /** After an answer that came before the body's end, what is still sent is thrown away up to these. */
   lingerMs: 5_000,
   lingerBytesMax: 16 * 1024 * 1024,
+  /** The same for whom no key was accepted: anybody. Any body that a right key could have sent still fits. */
+  lingerWithoutKeyMs: 1_000,
+  lingerWithoutKeyBytesMax: 4 * 1024 * 1024,
+  /**
+   * Requests of one account that may be under way at once, from their authorization until their answers are read: this
+   * many, or so many a slot of its concurrency where that is more. Agents count tokens 24 at a time, and SDKs send what
+   * was refused again before the answer's end has been noticed here.
+   */
+  accountRequestsMin: 64,
+  accountRequestsPerSlot: 4,
+  /** Bytes of bodies that one account may have here before admission, those included that are only announced. */
+  accountBodyBytesMax: 24 * 1024 * 1024,
+  /** The same for all accounts together, counting what has come: a quarter of a process of 512 MiB is free for more. */
+  bodiesBytesMax: 96 * 1024 * 1024,
+  /** How often one key may look at its account: a page that polls, and a script that reads its receipts. */
+  looksAtOnce: 60,
+  looksPerSecond: 10,
   /** Status and opening frames go out after this long even when the deployment is silent. */
   headersAfterMs: 2_000,
   /** How long a terminal frame waits for its settlement to be committed. */
@@ -163,5 +188,23 @@ if (limits.deploymentLookMsMin > limits.deploymentKnownMs)
   throw new Error("limits: a deployment would be known for less time than looks are apart");
 if (limits.bodyInlineBytesMax > limits.bodyBytesMax)
   throw new Error("limits: bodies parsed inline exceed the largest body");
+if (limits.accountRequestsMin < 2 * 32 || limits.accountRequestsPerSlot < 3)
+  throw new Error(
+    "limits: 32 small requests at once, or twice the slots, may not fit beside running ones",
+  );
+if (limits.accountBodyBytesMax < limits.concurrencyPerAccount * limits.bodyBytesMax)
+  throw new Error("limits: an account cannot send as many of the largest bodies as it has slots");
+if (limits.accountBodyBytesMax < limits.accountRequestsMin * limits.bodyInlineBytesMax)
+  throw new Error(
+    "limits: the requests that an account may have under way do not fit, though small",
+  );
+if (limits.bodiesBytesMax < 4 * limits.accountBodyBytesMax)
+  throw new Error("limits: fewer than four accounts can fill the budget of bodies");
+if (limits.bodiesBytesMax > 512 * 1024 * 1024 - 3 * 128 * 1024 * 1024)
+  throw new Error("limits: bodies, threads and the process itself do not fit into 512 MiB");
+if (limits.tinyPiecesMax * limits.tinyPieceBytes > limits.bodyInlineBytesMax)
+  throw new Error("limits: bodies of tiny pieces are read beyond what is parsed inline");
+if (limits.bodyStallMs > limits.requestReceiveMs)
+  throw new Error("limits: a body that stands still is waited for longer than one that comes");
 if (limits.inputBoundMax > limits.bodyBytesMax)
   throw new Error("limits: the byte-based bound could never be reached");

@@ -2,13 +2,13 @@ import { formatCredit } from "../admission/price.ts";
 import { formatHead } from "../ledger/journal.ts";
 import { type CallerAccount, pricesToJson, type Receipt } from "../ledger/receipt.ts";
 import { limits } from "../limits.ts";
+import { authorize } from "./authorize.ts";
 import { answerJson, type Exchange } from "./exchange.ts";
-import { authorize } from "./generation-handler.ts";
 import type { Service } from "./service.ts";
 
 /** What the caller's own account has, may and does. Does not count against the key's rate. */
 export async function handleAccount(exchange: Exchange, service: Service): Promise<void> {
-  const caller = await authorize(exchange, { countsForRate: false }, service);
+  const { caller } = await authorize(exchange, { type: "look" }, service);
   const account = await service.ledger.showCaller(caller.accountId);
   answerJson(
     exchange,

@@ -1,5 +1,6 @@
+import { limits } from "../limits.ts";
+import { authorize, withTicketBack } from "./authorize.ts";
 import { answerJson, type Exchange } from "./exchange.ts";
-import { authorize } from "./generation-handler.ts";
 import { readRequestBody } from "./request-body.ts";
 import type { Service } from "./service.ts";
 
@@ -8,8 +9,16 @@ import type { Service } from "./service.ts";
  * No credit and no generation slot.
  */
 export async function handleCountTokens(exchange: Exchange, service: Service): Promise<void> {
-  const caller = await authorize(exchange, { preferredKey: "x-api-key" }, service);
-  const bytes = await readRequestBody(exchange.request, exchange.response);
+  const { request, response } = exchange;
+  const { caller, entry } = await authorize(exchange, { type: "count-tokens" }, service);
+  const { bytes } = await withTicketBack(caller, service, () =>
+    readRequestBody(request, response, {
+      entry,
+      keptBytesMax: limits.bodyBytesMax,
+      timers: service.timers,
+    }),
+  );
+  if (bytes === null) throw new Error("a body within the limit was not kept");
   const { deployment, workers } = service;
   const { prompt, tokens } = await workers.countTokens({
     type: "count-tokens",
@@ -17,8 +26,6 @@ export async function handleCountTokens(exchange: Exchange, service: Service): P
     accountId: caller.accountId,
     recipe: deployment.countTokens === undefined ? null : deployment.recipe(),
   });
-  const gone = new AbortController();
-  exchange.response.once("close", () => gone.abort());
-  const counted = prompt === null ? null : await deployment.countTokens?.(prompt, gone.signal);
+  const counted = prompt === null ? null : await deployment.countTokens?.(prompt, exchange.gone);
   answerJson(exchange, { status: 200 }, { input_tokens: counted ?? tokens });
 }

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorShape, buildErrorAnswer } from "../formats/error-answer.ts";
 import type { Failure, FailureCode } from "../failure.ts";
 import { limits } from "../limits.ts";
+import type { Timers } from "../timers.ts";
+import { areTiny } from "./request-body.ts";
 import type { Caller, RateState, RequestId } from "../ledger/ledger.ts";
 import type { GenerationFacts } from "../telemetry/events.ts";
 
@@ -97,15 +99,22 @@ export function rateHeaders(
  * Lets a client that is still sending read an answer that came early: what it sends is thrown away for a while.
  * Closing at once would reset the connection, and the answer with it.
  */
-export function lingerAfterEarlyAnswer(request: IncomingMessage): void {
+export function lingerAfterEarlyAnswer({ record, request }: Exchange, timers: Timers): void {
   if (request.complete || request.destroyed) return;
+  const known = record.caller !== null;
+  const bytesMax = known ? limits.lingerBytesMax : limits.lingerWithoutKeyBytesMax;
   let bytes = 0;
-  const timer = setTimeout(() => request.destroy(), limits.lingerMs);
-  request.on("data", (chunk: Buffer) => {
-    bytes += chunk.byteLength;
-    if (bytes > limits.lingerBytesMax) request.destroy();
+  let pieces = 0;
+  const timer = timers.set(
+    () => request.destroy(),
+    known ? limits.lingerMs : limits.lingerWithoutKeyMs,
+  );
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.byteLength;
+    pieces += 1;
+    if (bytes > bytesMax || areTiny(pieces, bytes)) request.destroy();
   });
-  const stop = (): void => clearTimeout(timer);
+  const stop = (): void => timers.clear(timer);
   request.once("end", stop);
   request.once("close", stop);
   request.resume();

@@ -1,4 +1,4 @@
-import { inputTokensEstimate } from "../admission/input-bound.ts";
+import { inputBound, inputTokensEstimate } from "../admission/input-bound.ts";
 import { openGenerationCollector } from "../conversation/collect-generation.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import { wireFormats } from "../formats/formats.ts";
@@ -13,12 +13,15 @@ import {
 import type { Caller } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { openReasoningSeal, type ReasoningSeal } from "../seal/reasoning-seal.ts";
-import { presentedKey } from "./credentials.ts";
+import { type Authorized, authorize, shuttingDown, withTicketBack } from "./authorize.ts";
 import { openEventStream } from "./event-stream.ts";
-import { answerFailure, answerJson, type Exchange, rateHeaders } from "./exchange.ts";
-import { type PreparedRequest, prepareRequest } from "./prepare-request.ts";
-import { brokenOff, readRequestBody } from "./request-body.ts";
+import { answerFailure, answerJson, type Exchange } from "./exchange.ts";
+import { inputTooLarge, type PreparedRequest, prepareRequest } from "./prepare-request.ts";
+import { readRequestBody } from "./request-body.ts";
 import type { GenerationRoute, Service } from "./service.ts";
+
+/** Bytes of the largest body whose bound may be admitted, were there nothing but its bytes. */
+const largestBodyWithinBound = limits.inputBoundMax - inputBound(0, 0, 0);
 
 /** Serves a generation in any format; resolves when it has ended and is settled. Throws a Failure before admission. */
 export async function handleGeneration(
@@ -26,17 +29,20 @@ export async function handleGeneration(
   route: GenerationRoute,
   service: Service,
 ): Promise<void> {
-  const caller = await authorize(exchange, { ...route, needsCredit: true }, service);
-  ensureRoom(service);
-  takePlace(exchange, service);
-  const order = await readOrder(exchange, { route, caller, service });
+  const { preferredKey } = route;
+  const authorized = await authorize(exchange, { type: "generation", preferredKey }, service);
+  countForDrain(exchange, service);
+  const order = await withTicketBack(authorized.caller, service, () =>
+    readOrder(exchange, { route, authorized, service }),
+  );
   if (exchange.gone.aborted) return;
   if (service.state.closing) throw shuttingDown();
-  await answer(exchange, order, service);
+  takePlace(exchange, service);
+  await answer(exchange, order, { service, onDecided: () => authorized.entry.release() });
 }
 
 /** Until the client has its whole answer or is gone: a drain must not cut off what a slow reader has yet to read. */
-function takePlace({ response }: Exchange, { state }: Service): void {
+function countForDrain({ response }: Exchange, { state }: Service): void {
   if (response.closed) return;
   state.requests += 1;
   response.once("close", () => {
@@ -44,46 +50,18 @@ function takePlace({ response }: Exchange, { state }: Service): void {
   });
 }
 
-/** How a route authorizes: absent, it prefers the header of the caller's own format, and counts for the rate. */
-interface Authorization {
-  readonly preferredKey?: GenerationRoute["preferredKey"];
-  readonly countsForRate?: boolean;
-  /** Whether the account must be able to pay for the smallest request. */
-  readonly needsCredit?: boolean;
-}
-
-/** The ledger's first step, before the body is read. */
-export async function authorize(
-  exchange: Exchange,
-  route: Authorization,
-  service: Service,
-): Promise<Caller> {
-  if (service.state.draining) throw shuttingDown();
-  const preferred = route.preferredKey ?? (exchange.shape === "messages" ? "x-api-key" : "bearer");
-  const key = presentedKey(exchange.request.headers, preferred);
-  const { countsForRate = true, needsCredit = false } = route;
-  const caller = await service.ledger.authorize(key, countsForRate, needsCredit);
-  exchange.record.caller = caller;
-  // Bytes that are no HTTP were answered meanwhile; see endMalformed of server.ts.
-  if (exchange.response.headersSent) throw brokenOff();
-  const headers = rateHeaders(caller.rate, exchange.shape, service.now());
-  for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
-  return caller;
-}
-
-function shuttingDown(): Failure {
-  return new Failure("overloaded", "The service is shutting down. Try again in a moment.", {
-    retryAfterSeconds: 5,
-  });
-}
-
-function ensureRoom(service: Service): void {
-  if (service.state.requests >= service.settings.generationsMax)
+/** One of the generations that this process runs at once, until its answer has been read or its reader is gone. */
+function takePlace({ response }: Exchange, { settings, state }: Service): void {
+  if (state.places >= settings.generationsMax)
     throw new Failure(
       "overloaded",
       "The service is running as many generations as it may. Try again in a moment.",
       { retryAfterSeconds: 2 },
     );
+  state.places += 1;
+  response.once("close", () => {
+    state.places -= 1;
+  });
 }
 
 /** A request that is ready to be admitted, with what its answer needs. */
@@ -96,14 +74,25 @@ interface PreparedOrder {
 
 async function readOrder(
   exchange: Exchange,
-  parts: { readonly route: GenerationRoute; readonly caller: Caller; readonly service: Service },
+  parts: {
+    readonly route: GenerationRoute;
+    readonly authorized: Authorized;
+    readonly service: Service;
+  },
 ): Promise<PreparedOrder> {
-  const { caller, service } = parts;
+  const { service } = parts;
+  const { caller, entry } = parts.authorized;
   const format = wireFormats[parts.route.format];
   const seal = openReasoningSeal(service.sealKeys, caller.accountId);
-  const bytes = await readRequestBody(exchange.request, exchange.response);
-  const bodyBytes = bytes.byteLength;
-  const prepared = await prepareWhenReady(bytes, { ...parts, format, seal, gone: exchange.gone });
+  const { byteLength: bodyBytes, bytes } = await readRequestBody(
+    exchange.request,
+    exchange.response,
+    { entry, keptBytesMax: largestBodyWithinBound, timers: service.timers },
+  );
+  // No conversation is so short that a body of so many bytes could be admitted: it is not even parsed.
+  if (bytes === null) throw inputTooLarge(inputBound(bodyBytes, 0, 0));
+  const { gone } = exchange;
+  const prepared = await prepareWhenReady(bytes, { caller, service, format, seal, gone });
   return {
     order: {
       requestId: exchange.requestId,
@@ -169,8 +158,9 @@ async function prepareWhenReady(
 async function answer(
   exchange: Exchange,
   prepared: PreparedOrder,
-  service: Service,
+  parts: { readonly service: Service; readonly onDecided: () => void },
 ): Promise<void> {
+  const { onDecided, service } = parts;
   await new Promise<void>((resolve) => {
     // Assigned below; the sink is not called before serveGeneration has returned.
     let running: ServedGeneration | null = null;
@@ -186,7 +176,10 @@ async function answer(
       writer.admitted(prepared.format, context);
     };
     const sink: AnswerSink = {
-      admitted: ({ allowance }) => grant(allowance),
+      admitted({ allowance }) {
+        onDecided();
+        grant(allowance);
+      },
       reduced(allowance) {
         if (exchange.response.headersSent) return false;
         grant(allowance);

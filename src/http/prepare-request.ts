@@ -34,13 +34,7 @@ export function prepareRequest(
 ): PreparedRequest {
   const parsed = parts.format.parseRequest(parseJsonBody(bytes), parts.reasoning);
   const bound = inputBound(bytes.byteLength, parsed.itemCount, parsed.toolCount);
-  if (bound > limits.inputBoundMax)
-    throw new Failure(
-      "input_too_large",
-      `The conversation is too long: its bound from bytes, items and tools is ${String(bound)}, ` +
-        `the most is ${String(limits.inputBoundMax)}. Send fewer or shorter messages.`,
-      { tokens: { sent: bound, maximum: limits.inputBoundMax } },
-    );
+  if (bound > limits.inputBoundMax) throw inputTooLarge(bound);
   return {
     stream: parsed.stream,
     outputTokensRequested: parsed.outputTokensRequested,
@@ -48,4 +42,14 @@ export function prepareRequest(
     echo: parsed.echo,
     prompt: parts.buildPrompt?.(parsed.conversation, parsed.options) ?? null,
   };
+}
+
+/** The refusal of a conversation whose bound, in tokens, is above the one that can be admitted. */
+export function inputTooLarge(bound: number): Failure {
+  return new Failure(
+    "input_too_large",
+    `The conversation is too long: its bound from bytes, items and tools is ${String(bound)}, ` +
+      `the most is ${String(limits.inputBoundMax)}. Send fewer or shorter messages.`,
+    { tokens: { sent: bound, maximum: limits.inputBoundMax } },
+  );
 }

@@ -1,7 +1,7 @@
 import { Failure } from "../failure.ts";
 import { receiptToJson } from "../ledger/receipt.ts";
+import { authorize } from "./authorize.ts";
 import { answerJson, type Exchange } from "./exchange.ts";
-import { authorize } from "./generation-handler.ts";
 import type { Service } from "./service.ts";
 
 /** What one request of the caller's own account reserved and was charged. Does not count against the key's rate. */
@@ -10,7 +10,7 @@ export async function handleReceipt(
   requestId: string,
   service: Service,
 ): Promise<void> {
-  const caller = await authorize(exchange, { countsForRate: false }, service);
+  const { caller } = await authorize(exchange, { type: "look" }, service);
   const receipt = await service.ledger.findReceipt(caller.accountId, requestId);
   if (receipt === null)
     throw new Failure(

@@ -121,7 +121,7 @@ async function serveExchange(
     fail(exchange, error, service);
   }
   reader.allow(limits.readerStallAfterEndMs);
-  lingerAfterEarlyAnswer(request);
+  lingerAfterEarlyAnswer(exchange, service.timers);
   await closed;
   exchanges.delete(exchange);
   if (newest.get(socket) === exchange) newest.delete(socket);

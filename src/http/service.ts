@@ -5,6 +5,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { LedgerForCallers } from "../ledger/receipt.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
+import type { AccountBounds } from "./account-bounds.ts";
+import type { LookPace } from "./look-pace.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -21,6 +23,8 @@ export interface Service extends GenerationParts {
   /** Text of /metrics. */
   readonly metrics: () => string;
   readonly readiness: Readiness;
+  readonly bounds: AccountBounds;
+  readonly looks: LookPace;
   readonly state: ServiceState;
 }
 
@@ -42,6 +46,8 @@ export interface ServiceState {
   closing: boolean;
   /** Generation requests from after authorization until their clients have the answer or are gone. */
   requests: number;
+  /** Of them, those from their admission on: what the process runs at once is bounded. */
+  places: number;
   /** Those of them that are being served. */
   readonly generations: Set<ServedGeneration>;
 }

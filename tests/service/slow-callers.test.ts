@@ -20,7 +20,7 @@ vi.mock("../../src/limits.ts", async (load) => {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { TRIBUTARY_GENERATIONS_MAX: "1" } });
+  service = await startService();
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
@@ -190,7 +190,7 @@ describe("a caller who breaks off", () => {
   const requestsOver = (): number =>
     service.logLines.filter((line) => line.includes('"event":"request"')).length;
 
-  /** With room for one, a place that stayed taken would be felt at once: 503 instead of 400 for the body. */
+  /** Were each of them to keep one of the account's 64 places, the last ones would be felt: 429 instead of 400. */
   async function expectRoom(after: string): Promise<void> {
     const probe = async (): Promise<string> =>
       `${after}: ${String((await service.post("/v1/responses", {})).status)}`;
