@@ -15,7 +15,16 @@ export interface Recipe {
 /** Tokens of context below which coding agents do not get through their own instructions. */
 export const agentContextTokensMin = 65_536;
 
-const question = "Say hello in one short sentence.";
+const question = "Hi!";
+
+/** One request as short as it can be, for the first screen. */
+export function firstCurl({ key, url }: Access): Recipe {
+  return {
+    title: "A first request",
+    language: "sh",
+    text: `curl ${url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"messages":[{"role":"user","content":"${question}"}]}'`,
+  };
+}
 
 /** One request of each format, streamed and not. */
 export function curlRecipes(access: Access): readonly Recipe[] {

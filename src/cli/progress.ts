@@ -8,6 +8,8 @@ export interface Progress {
 
 /** Shows a download: a bar on a terminal, a line every few seconds otherwise. */
 export interface ProgressDisplay {
+  /** Whether anything was reported. */
+  readonly begun: boolean;
   report(progress: Progress): void;
   /** Leaves the line of the bar, so that other text begins on its own. */
   pause(): void;
@@ -24,6 +26,9 @@ export function openProgress(output: Output, now: () => number): ProgressDisplay
   let barIsOpen = false;
   let wasComplete = false;
   return {
+    get begun() {
+      return lastAt > -Infinity;
+    },
     report(progress) {
       const complete = progress.bytes === progress.totalBytes;
       if (complete ? wasComplete : now() - lastAt < everyMs) return;

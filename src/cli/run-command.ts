@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   checkpoint: async () => (await import("./checkpoint.ts")).checkpointCommand,
   ledger: async () => (await import("./ledger.ts")).ledgerCommands,
   model: async () => (await import("./model.ts")).modelCommands,
+  connect: async () => (await import("./connect.ts")).connectCommand,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
 };
 
@@ -46,6 +47,7 @@ Usage: tributary COMMAND [--json] [--help]
   ledger move --to URL     move a SQLite ledger to PostgreSQL
   model list               models of the embedded engine
   model pull [NAME] [--accept-license]
+  connect [CLIENT]         lines to paste for curl, Python, TypeScript, Claude Code, Codex, ...
   doctor                   check settings, ledger and deployment
 
 Settings come from the environment and from a .env file in the working folder: docs/configuration.md.

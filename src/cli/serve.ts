@@ -1,16 +1,14 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
-import { formatCredit } from "../admission/price.ts";
 import type { Config } from "../config/config.ts";
 import { type Variable, variables } from "../config/environment.ts";
 import type { Gateway } from "../gateway.ts";
-import { type Log, openLog, openStandardOutput } from "../telemetry/log.ts";
+import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
+import { announce } from "./announce.ts";
 import { type Command, CommandError, type Outcome, type Shell } from "./command.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
 import { watchStopSignals } from "./stop-signals.ts";
-import { describeFirstStart, describeStart, type FirstKey } from "./welcome.ts";
 
 const help = `Runs the service until SIGTERM or Ctrl-C.
 
@@ -44,9 +42,6 @@ function describeUsualSettings(): string {
   });
   return lines.join("").replaceAll("`", "");
 }
-
-/** How long a start waits for what the deployment tells of itself, before it prints lines for clients. */
-const describeWaitMs = 3_000;
 
 /** `serve` */
 export const serveCommand: Command = {
@@ -84,7 +79,14 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
       // keep it so, for 60 MiB more in every process. What a stream makes dies within one read, so a small one costs no
       // more time; a start makes much that stays, and is 50 ms longer with a small one.
       setFlagsFromString("--semi-space-growth-factor=1");
-      await announce(gateway, { config, log, shell, telemetry, stop: stop.first });
+      await announce(gateway, {
+        config,
+        log,
+        shell,
+        telemetry,
+        stop: stop.first,
+        isDownloading: () => progress.begun,
+      });
       await stop.first;
       if (config.drainDelaySeconds > 0) {
         gateway.leave();
@@ -135,49 +137,3 @@ const listenRemedies: Readonly<Record<string, string>> = {
     "this machine has no such address; set TRIBUTARY_HOST to one that it has, or to 0.0.0.0",
   ENOTFOUND: "the host name has no address; set TRIBUTARY_HOST to an IP address",
 };
-
-interface Announcement {
-  readonly config: Config;
-  readonly log: Log;
-  readonly shell: Shell;
-  readonly telemetry: ServiceTelemetry;
-  readonly stop: Promise<unknown>;
-}
-
-async function announce(gateway: Gateway, parts: Announcement): Promise<void> {
-  const { config, log, shell, telemetry } = parts;
-  const { host, port, url } = gateway.address;
-  const engine = config.deployment === null ? "embedded" : "openai-compatible";
-  telemetry.lifecycle("listening", { url, host, port, engine });
-  const first = gateway.first === null ? null : firstKey(gateway.first);
-  if (!log.pretty) {
-    // The one place where a key is written: there is no other way to learn it.
-    if (first !== null)
-      log.print(
-        `${JSON.stringify({ level: "info", time: isoNow(), event: "first_key", ...first })}\n`,
-      );
-    return;
-  }
-  if (first === null) return log.print(describeStart(url, shell.programName));
-  await Promise.race([described(gateway, config), parts.stop]);
-  log.print(describeFirstStart(url, first, gateway.describe()));
-}
-
-function firstKey({ account, secret }: NonNullable<Gateway["first"]>): FirstKey {
-  return {
-    accountId: account.id,
-    accountName: account.name,
-    balance: formatCredit(account.balanceNanos),
-    key: secret,
-  };
-}
-
-async function described(gateway: Gateway, config: Config): Promise<void> {
-  if (config.deployment === null) return;
-  const until = performance.now() + describeWaitMs;
-  while (gateway.describe().contextTokens === null && performance.now() < until) await sleep(50);
-}
-
-function isoNow(): string {
-  return new Date().toISOString();
-}

@@ -1,4 +1,4 @@
-const names = "serve|account|key|usage|receipt|verify|checkpoint|ledger|model|doctor";
+const names = "serve|account|key|usage|receipt|verify|checkpoint|ledger|model|connect|doctor";
 const command = new RegExp(`(?<![\\w-])tributary (?=(?:${names})\\b)`, "g");
 
 /** Words that name a command of ours, as it is called here: `tributary` alone is in nobody's path. */

@@ -1,12 +1,4 @@
-import {
-  type Access,
-  agentContextTokensMin,
-  agentRecipes,
-  agentsNeedMore,
-  curlRecipes,
-  type Recipe,
-  sdkRecipes,
-} from "./client-recipes.ts";
+import { firstCurl } from "./client-recipes.ts";
 
 /** What the first start says of its account and key. */
 export interface FirstKey {
@@ -17,48 +9,57 @@ export interface FirstKey {
   readonly key: string;
 }
 
-/** What is known of the deployment when the service has started. */
-export interface Reach {
+/** What is known when the service has started. */
+export interface Started {
+  readonly url: string;
+  /** What the operator calls the model. */
+  readonly model: string;
+  /** Whether a generation would be tried now. */
   readonly ready: boolean;
-  readonly contextTokens: number | null;
-  readonly takesTools: boolean;
+  readonly programName: string;
 }
 
-/** What the first start shows on a terminal: where, the key, and lines ready to paste. */
-export function describeFirstStart(url: string, first: FirstKey, reach: Reach): string {
-  const access: Access = { url, key: first.key };
+/** What the first start shows on a terminal of 80 columns and 24 rows: where, the key, one request, where the rest is. */
+export function describeFirstStart(started: Started, first: FirstKey): string {
+  const { programName, url } = started;
+  const credit =
+    first.balance === "0"
+      ? `\nIt has no credit yet: ${programName} account credit ${first.accountId} 10\n`
+      : "";
   return `
-Tributary serves on ${url}
+${describeService(started)}
 
-  Account  ${first.accountId} (${first.accountName}), ${first.balance} credits
-  Key      ${first.key}
-           Keep it now: only its hash is stored, and it is not shown again.
+The key of account ${first.accountId}, ${first.balance} credits, shown this once:
 
-${[...curlRecipes(access), ...sdkRecipes(access), ...agents(access, reach)].map(formatRecipe).join("")}${canRunAgents(reach) ? "" : `${agentsNeedMore}\n\n`}${reach.ready ? "" : notReady}`;
-}
+${first.key}
+${credit}
+Try it:
 
-const notReady =
-  "The model is not there yet; until it is, requests are answered 503 (Messages: 529) and clients try again.\n\n";
+${firstCurl({ url, key: first.key }).text}
 
-/** What a later start shows on a terminal. */
-export function describeStart(url: string, programName: string): string {
-  return `
-Tributary serves on ${url}
-
-  A key for a client:  ${programName} key create ACCOUNT   (accounts: ${programName} account list)
-  Is all well?         ${programName} doctor
+Python, TypeScript, Claude Code, Codex ...   ${programName} connect
+Is all well?                                 ${programName} doctor
 
 `;
 }
 
-function formatRecipe({ text, title }: Recipe): string {
-  return `# ${title}\n${text}\n\n`;
+/** What a later start shows on a terminal. */
+export function describeStart(started: Started): string {
+  const { programName } = started;
+  return `
+${describeService(started)}
+
+  Accounts              ${programName} account list
+  A new one             ${programName} account create NAME --credit 10
+  A key for a client    ${programName} key create ACCOUNT
+  Lines for a client    ${programName} connect
+  Is all well?          ${programName} doctor
+
+`;
 }
 
-function agents(access: Access, reach: Reach): readonly Recipe[] {
-  return canRunAgents(reach) ? agentRecipes(access, reach.contextTokens) : [];
-}
-
-function canRunAgents(reach: Reach): reach is Reach & { readonly contextTokens: number } {
-  return reach.takesTools && (reach.contextTokens ?? 0) >= agentContextTokensMin;
+function describeService({ model, ready, url }: Started): string {
+  const where = `Tributary serves on ${url}`;
+  if (ready) return `${where} with ${model}`;
+  return `${where}\nThe model is not there yet: until it is, requests are answered 503 or 529.`;
 }

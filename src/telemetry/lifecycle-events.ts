@@ -11,6 +11,15 @@ export interface LifecycleEvent {
  */
 const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   listening: { level: "info" },
+  first_key: {
+    level: "info",
+    remedy:
+      "Read the key in this file, then remove the file: only the key's hash is stored elsewhere.",
+  },
+  "first_key not written": {
+    level: "error",
+    remedy: "Make another key for this account: tributary key create ACCOUNT.",
+  },
   leaving: { level: "info" },
   draining: { level: "info" },
   stopped: { level: "info" },

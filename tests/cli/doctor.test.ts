@@ -6,7 +6,7 @@ import type { Environment } from "../../src/config/environment.ts";
 import { writeTinyModel } from "../embedded/make-tiny-model.ts";
 import { openFakeEngine } from "./fake-engine.ts";
 import { openRecordingShell } from "./recording-shell.ts";
-import { startProgram } from "./start-program.ts";
+import { firstKeyOf, startProgram } from "./start-program.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -119,7 +119,7 @@ describe("doctor", () => {
       TRIBUTARY_DEPLOYMENT_URL: engine.url,
     });
     const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
-    const [key] = await service.waitFor(/trib_\w+(?=\W)/);
+    const key = await firstKeyOf(service);
     const same = { TRIBUTARY_DATA_DIR: "running" };
     const well = await examine(same, "--url", `${url}/v1/`, "--key", key);
     expect(well.checks[2]?.message).toMatch(/ledger\.sqlite: 1 account$/);

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openAnswerCheck } from "../wire/check-answer.ts";
@@ -9,8 +10,8 @@ inspectWith(openAnswerCheck);
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 // Shorter than a test may take: a test that is stopped from outside would leave its process behind.
-const waitMs = 6_000;
-const usualLifeMs = 25_000;
+const waitMs = 15_000;
+const lifeMs = 25_000;
 
 /** The program as a process of its own. */
 export interface Program extends AsyncDisposable {
@@ -22,13 +23,10 @@ export interface Program extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** A command, its folder and its only variables. */
-export interface ProgramOrder {
-  readonly words: readonly string[];
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-  /** After this it is killed. */
-  readonly lifeMs: number;
+/** The key that a first start has written to the file that its log names. */
+export async function firstKeyOf(program: Program): Promise<string> {
+  const [, file = '""'] = await program.waitFor(/"file":("[^"]+")/);
+  return readFileSync(JSON.parse(file) as string, "utf8").trim();
 }
 
 /** Starts a command in a folder with only these variables; it is killed at the end of the test. */
@@ -37,12 +35,6 @@ export function startProgram(
   folder: string,
   environment: Readonly<Record<string, string>>,
 ): Program {
-  return startLivingProgram({ words, folder, environment, lifeMs: usualLifeMs });
-}
-
-/** The same for as long as a slower lane needs it. */
-export function startLivingProgram(order: ProgramOrder): Program {
-  const { environment, folder, lifeMs, words } = order;
   const child = spawn(process.execPath, [main, ...words], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...environment },
