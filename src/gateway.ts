@@ -111,7 +111,7 @@ async function openLedger(
   if (database.kind === "sqlite") {
     const { path } = database;
     const settings = { path, synchronous: config.sqliteSynchronous, ...rules };
-    return openSqliteLedger(settings, { now: Date.now, telemetry });
+    return openSqliteLedger(settings, { now: Date.now, telemetry, serves: true });
   }
   // Loaded only when it is wanted: a service with a file starts without the driver.
   const { openPostgresLedger } = await import("./ledger/postgres/ledger.ts");

@@ -141,6 +141,8 @@ export const limits = {
   verifyProblemsShown: 100,
   /** Size to which the ledger's write-ahead log shrinks again after a burst. */
   ledgerLogBytesKept: 16 * 1024 * 1024,
+  /** How long a SQLite ledger may rely on its files being those that it opened: looking costs about 5 µs a group. */
+  ledgerFileLookMs: 100,
   /** PostgreSQL: connections of one process; a commit waits for the disk, and a server has a hundred or so for all. */
   ledgerConnections: 10,
   /** How long a start waits for a server that is not up yet. */
@@ -150,6 +152,10 @@ export const limits = {
   ledgerLostAnswerTries: 2,
   /** A statement that takes longer than ledgerBusyMs is ended by the server; by then the server itself is gone. */
   ledgerSilenceMs: 8_000,
+  /** How often a process looks for others that have died, and says that it lives. With ledgerReturnMs: within 3 s. */
+  ledgerDeadAskMs: 750,
+  /** Leases that end later than so many of them from now are of a clock that was ahead: it may go back by one of them. */
+  leasesAheadMax: 2,
   /** A process that could not renew cancels this long before its leases end. */
   leaseSafetyMs: 10_000,
   /** How long an unused connection of a client is kept; proxies in front keep theirs for 60 s. */

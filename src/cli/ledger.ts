@@ -11,7 +11,7 @@ import {
   type Shell,
 } from "./command.ts";
 import { counted } from "./counted.ts";
-import { openLedger, withLedger } from "./open-ledger.ts";
+import { openLedger } from "./open-ledger.ts";
 import { ensureConfig } from "./settings.ts";
 
 const help = `The ledger as a whole: where it is, and copies of it.
@@ -60,13 +60,11 @@ const move: Command = {
         `ledger move needs --to postgres://user:password@host:5432/database. See: ${shell.programName} ledger --help`,
       );
     const path = ensureFile(shell, "It is in PostgreSQL already.");
-    // What dead processes held returns once their leases have ended, so that only what runs is in the way.
-    await withLedger(shell, (ledger) => ledger.expire());
-    const { report, retired, rows } = await moveLedger(path, to, shell);
+    const { report, rows } = await moveLedger(path, to, shell);
     const { accounts, entries } = report;
     return {
       json: { ok: true, entries, accounts, rows },
-      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is only a backup now${retired ? ": nothing opens it any more" : "; it could not be marked so, put it away"}.\n`,
+      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is only a backup now: nothing opens it any more.\n`,
     };
   },
 };
@@ -91,16 +89,6 @@ function ensureFile(shell: Shell, otherwise: string): string {
   );
 }
 
-/** The other one is complete by now: what fails here changes nothing about that. */
-function isRetired(source: LedgerSource): boolean {
-  try {
-    source.retire();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function moveLedger(
   path: string,
   url: string,
@@ -108,13 +96,19 @@ async function moveLedger(
 ): Promise<{
   readonly report: VerifyReport;
   readonly rows: CopiedRows;
-  readonly retired: boolean;
 }> {
-  const config = ensureConfig(shell);
   const { openSqliteSource } = await import("../ledger/sqlite/source.ts");
-  const { importLedger } = await import("../ledger/postgres/import.ts");
   // Locked until the end: both are compared as they are now.
-  using source = openSqliteSource(path);
+  using source = openSqliteSource(path, {
+    nowMs: Date.now(),
+    leaseMs: ensureConfig(shell).leaseSeconds * 1_000,
+  });
+  if (source.processes > 0)
+    throw new CommandError(
+      "not_possible",
+      1,
+      `${counted(source.processes, "service has", "services have")} this ledger open (${path}), so nothing was moved. Stop every service on it, and run this again.`,
+    );
   if (source.open > 0)
     throw new CommandError(
       "not_possible",
@@ -128,17 +122,32 @@ async function moveLedger(
       1,
       `The ledger has ${counted(before.problemsTotal, "problem", "problems")}, so nothing was moved. See: ${shell.programName} verify`,
     );
+  const { importLedger } = await import("../ledger/postgres/import.ts");
   await using target = await openLedger({
-    ...config,
+    ...ensureConfig(shell),
     database: { kind: "postgres", url, connections: 1 },
   });
-  const rows = await importLedger({ url }, source);
+  source.beginMove();
+  const rows = await orGivenUp(source, () => importLedger({ url }, source));
+  // From here on it is there: a file that stays as it is marked now can be moved again, and serves nobody meanwhile.
   const report = await target.verify([], true);
-  if (!report.ok || report.heads.join() !== before.heads.join())
+  if (!report.ok || report.heads.join() !== before.heads.join()) {
+    source.giveUpMove();
     throw new CommandError(
       "failed",
       1,
       `The ledger was copied, but differs there. Keep using ${path}, drop the schema tributary of the other one, and report this.`,
     );
-  return { report, rows, retired: isRetired(source) };
+  }
+  source.finishMove();
+  return { report, rows };
+}
+
+async function orGivenUp<Value>(source: LedgerSource, step: () => Promise<Value>): Promise<Value> {
+  try {
+    return await step();
+  } catch (error) {
+    source.giveUpMove();
+    throw error;
+  }
 }

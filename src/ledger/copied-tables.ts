@@ -9,7 +9,10 @@ export interface CopiedTable {
   readonly order: string;
 }
 
-/** Everything but rate tickets, which are worth nothing after a minute. What others refer to comes first. */
+/**
+ * Everything but rate tickets, which are worth nothing after a minute, and which process ran a request: none runs when a
+ * ledger moves. What others refer to comes first.
+ */
 export const copiedTables: readonly CopiedTable[] = [
   table(
     "account",
@@ -46,11 +49,20 @@ function table(name: string, order: string, columns: string): CopiedTable {
 export interface LedgerSource extends Disposable {
   /** How many requests run; a ledger moves without any. */
   readonly open: number;
+  /** How many services have it open; a ledger moves without any. */
+  readonly processes: number;
   verify(): VerifyReport;
   /** All rows of a table, in pieces; each call begins anew. */
   read(table: CopiedTable): Iterable<readonly Row[]>;
-  /** From now on it is opened by nobody: two ledgers that both go on would spend the same credit twice. */
-  retire(): void;
+  /**
+   * From now on nothing is written to it and only another move opens it, also when this process is killed meanwhile: two
+   * ledgers that both go on would spend the same credit twice. Committed when it returns.
+   */
+  beginMove(): void;
+  /** It is a backup for good. */
+  finishMove(): void;
+  /** Nothing was moved: it is the ledger again. */
+  giveUpMove(): void;
 }
 
 /** How many rows of each table were copied. */

@@ -1,5 +1,6 @@
 import type { Ledger, RequestId } from "./ledger.ts";
 import { limits } from "../limits.ts";
+import { openDeadWatch, type DeadWatchParts } from "./dead-watch.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** Keeps the leases of this process's reservations, and gives back what dead processes held. */
@@ -22,6 +23,7 @@ export interface LeaseTelemetry {
   leasesLost(facts: { readonly count: number }): void;
   reservationsExpired(facts: { readonly count: number }): void;
   ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
+  lifecycle(event: string, fields: Readonly<Record<string, string>>): void;
 }
 
 /** How long leases are, and what the keeper works with. */
@@ -31,7 +33,11 @@ export interface LeaseKeeperParts {
   readonly telemetry: LeaseTelemetry;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs?: () => number;
+  /** Milliseconds since 1970. */
+  readonly wallMs?: () => number;
   readonly timers?: Timers;
+  /** How often it looks for dead processes; absent: limits.ledgerDeadAskMs. */
+  readonly deadAskMs?: number;
 }
 
 interface Held {
@@ -44,22 +50,30 @@ interface Held {
 
 /** Renews every third of a lease, and expires others' then; begins at once with what dead processes left. */
 export function openLeaseKeeper(
-  ledger: Pick<Ledger, "renew" | "expire">,
+  ledger: Pick<Ledger, "renew" | "expire" | "giveBackDead">,
   parts: LeaseKeeperParts,
 ): LeaseKeeper {
-  const {
-    leaseMs,
-    monotonicMs = () => performance.now(),
-    telemetry,
-    timers = systemTimers,
-  } = parts;
+  const { leaseMs, monotonicMs, telemetry, timers } = withDefaults(parts);
   const leases = openHeldLeases({ leaseMs, monotonicMs, telemetry, timers });
   let closed = false;
   let nextTick: unknown = null;
+  let resting = false;
+  let doubted = false;
   let ticking = tick();
+  const deadWatch = openDeadWatch(ledger, {
+    ...withDefaults(parts),
+    onDoubt() {
+      doubted = true;
+      if (!resting || closed) return;
+      timers.clear(nextTick);
+      ticking = tick();
+    },
+  });
 
   async function tick(): Promise<void> {
     const startedAtMs = monotonicMs();
+    resting = false;
+    doubted = false;
     // Ours first: after a jump of the clock they look as dead as those of a dead process.
     const renewed = await attempt("renew", async () => {
       const asked = leases.all();
@@ -71,7 +85,8 @@ export function openLeaseKeeper(
       if (count > 0) telemetry.reservationsExpired({ count });
     });
     if (closed) return;
-    const periodMs = renewed && expired ? leaseMs / 3 : leaseMs / 12;
+    resting = true;
+    const periodMs = doubted ? 0 : renewed && expired ? leaseMs / 3 : leaseMs / 12;
     const delayMs = Math.max(startedAtMs + periodMs - monotonicMs(), 1);
     nextTick = timers.set(() => void (ticking = tick()), delayMs);
   }
@@ -94,12 +109,25 @@ export function openLeaseKeeper(
       closed = true;
       timers.clear(nextTick);
       leases.close();
+      await deadWatch[Symbol.asyncDispose]();
       await ticking;
     },
   };
 }
 
-type HeldParts = Required<LeaseKeeperParts>;
+function withDefaults(parts: LeaseKeeperParts): HeldParts & DeadWatchTimes {
+  return {
+    leaseMs: parts.leaseMs,
+    telemetry: parts.telemetry,
+    monotonicMs: parts.monotonicMs ?? (() => performance.now()),
+    wallMs: parts.wallMs ?? Date.now,
+    timers: parts.timers ?? systemTimers,
+    everyMs: parts.deadAskMs ?? limits.ledgerDeadAskMs,
+  };
+}
+
+type DeadWatchTimes = Pick<DeadWatchParts, "everyMs" | "wallMs">;
+type HeldParts = Required<Omit<LeaseKeeperParts, "wallMs" | "deadAskMs">>;
 
 interface HeldLeases {
   readonly hold: LeaseKeeper["hold"];

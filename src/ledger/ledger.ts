@@ -1,5 +1,6 @@
 import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
+import type { GivenBack } from "./operations.ts";
 
 /** Credit in integers of 1e-9 credit. */
 export type CreditNanos = bigint;
@@ -97,6 +98,11 @@ export interface Ledger extends AsyncDisposable {
   settle(settlement: Settlement): Promise<Settled>;
   /** Gives back what dead processes held; returns how many reservations. */
   expire(): Promise<number>;
+  /**
+   * Gives back at once what processes held that are dead for sure, and says that this one lives; returns how many
+   * reservations, and whether this process had been taken for dead.
+   */
+  giveBackDead(): Promise<GivenBack>;
   /** Whether requests could be written now: writes a little itself. Rejects with a Failure whose cause is the store's fault. */
   check(): Promise<void>;
 }

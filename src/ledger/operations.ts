@@ -45,6 +45,13 @@ export interface StoredSealKey {
   readonly secret: Uint8Array;
 }
 
+/** What a look for dead processes came to. */
+export interface GivenBack {
+  readonly count: number;
+  /** False: until now the store took this process for dead, so that what it holds may be lost. */
+  readonly known: boolean;
+}
+
 /**
  * Everything the store does, each inside one transaction of the caller's. Synchronous; the clock comes in as
  * milliseconds since 1970. They throw a Failure or an OperatorError for a refusal, anything else for a fault.
@@ -57,6 +64,8 @@ export interface StoreOperations {
   settle(settlement: Settlement, nowMs: number): Settled;
   /** At most limits.ledgerGroupMax a call. */
   expire(argument: null, nowMs: number): number;
+  /** What processes held that are dead for sure; at most about limits.ledgerGroupMax a call. */
+  giveBackDead(argument: null, nowMs: number): GivenBack;
   check(argument: null, nowMs: number): null;
   createAccount(order: NewAccount, nowMs: number): Account;
   /** null when there is an account already. */

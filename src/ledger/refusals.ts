@@ -47,12 +47,13 @@ export function rateLimited(rate: RateState, waitMs: number): Failure {
   );
 }
 
-/** The account's slots are all in use. */
-export function tooManyConcurrent(limit: number): Failure {
+/** The account's slots are all in use; `freeInMs`: how long at least none of them can be free. */
+export function tooManyConcurrent(limit: number, freeInMs: number): Failure {
+  const seconds = Math.max(Math.ceil(freeInMs / 1_000), concurrencyRetrySeconds);
   return new Failure(
     "too_many_concurrent",
     `This account runs ${String(limit)} requests already, which is as many as it may at once. Wait until one has ended.`,
-    { retryAfterSeconds: concurrencyRetrySeconds },
+    { retryAfterSeconds: Math.min(seconds, limits.retryAfterSecondsMax) },
   );
 }
 

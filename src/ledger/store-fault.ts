@@ -15,6 +15,8 @@ const advice = {
     "Another process keeps the ledger locked. End it, or try again when it has finished: nothing else may hold a transaction open on the ledger.",
   "file-gone":
     "The ledger's file is no longer where it was. Stop the service, put the file or its backup back, and start it again.",
+  "file-moved":
+    "The ledger was moved to PostgreSQL. Set TRIBUTARY_DATABASE_URL to the database that it was moved to, and start the service again.",
   "disk-fails":
     "The ledger's disk reports an error. Look at the system's log and at the disk, and keep a backup elsewhere.",
   "cannot-open":

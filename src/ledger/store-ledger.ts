@@ -114,6 +114,15 @@ function hotHalf(
         if (count < limits.ledgerGroupMax) return total;
       }
     },
+    async giveBackDead() {
+      let count = 0;
+      for (let known = true; ;) {
+        const step = await run("giveBackDead", null);
+        count += step.count;
+        known &&= step.known;
+        if (step.count < limits.ledgerGroupMax) return { count, known };
+      }
+    },
     async check() {
       await run("check", null);
     },

@@ -30,6 +30,12 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
       "Start the database, or correct TRIBUTARY_DATABASE_URL. The service starts as soon as it answers.",
   },
   "ledger migrated": { level: "info" },
+  "ledger gone": {
+    level: "error",
+    remedy:
+      "Set TRIBUTARY_DATABASE_URL to where the ledger was moved, or put its file or a backup back while the service is stopped; then start it again.",
+  },
+  "ledger back": { level: "info" },
   "deployment found": { level: "info" },
   "deployment not found": {
     level: "warn",

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { Failure } from "../../src/failure.ts";
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { RequestId } from "../../src/ledger/ledger.ts";
+import { StoreFault } from "../../src/ledger/store-fault.ts";
+import type { GivenBack } from "../../src/ledger/operations.ts";
 
 /** Time that moves when told, with the timers that come due on the way. */
 class FakeTime {
@@ -50,8 +53,13 @@ interface Scene extends AsyncDisposable {
   readonly renewals: [number, readonly RequestId[]][];
   readonly expiries: number[];
   readonly events: string[];
+  readonly looks: number[];
   renew: Renew;
   expired: number;
+  dead: GivenBack;
+  look?: () => Promise<GivenBack>;
+  /** How long the machine has stood still: the monotonic clock did not see it. */
+  suspendedMs: number;
 }
 
 const allOurs: Renew = (ids) => Promise.resolve(new Set(ids));
@@ -61,7 +69,13 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
   const events: string[] = [];
   const renewals: Scene["renewals"] = [];
   const expiries: number[] = [];
-  const port: Pick<Scene, "renew" | "expired"> = { renew, expired: 0 };
+  const looks: number[] = [];
+  const port: Pick<Scene, "renew" | "expired" | "dead" | "look" | "suspendedMs"> = {
+    renew,
+    expired: 0,
+    dead: { count: 0, known: true },
+    suspendedMs: 0,
+  };
   const keeper = openLeaseKeeper(
     {
       renew(ids) {
@@ -72,15 +86,21 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
         expiries.push(time.nowMs);
         return Promise.resolve(port.expired);
       },
+      giveBackDead() {
+        looks.push(time.nowMs);
+        return port.look?.() ?? Promise.resolve(port.dead);
+      },
     },
     {
       leaseMs,
       monotonicMs: () => time.nowMs,
+      wallMs: () => time.nowMs + port.suspendedMs,
       timers: time.timersPort,
       telemetry: {
         leasesLost: ({ count }) => void events.push(`lost ${String(count)}`),
         reservationsExpired: ({ count }) => void events.push(`expired ${String(count)}`),
         ledgerRetry: ({ operation }) => void events.push(`retry ${operation}`),
+        lifecycle: (event, { reason }) => void events.push(`${event} ${reason ?? ""}`.trim()),
       },
     },
   );
@@ -89,6 +109,7 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
     keeper,
     renewals,
     expiries,
+    looks,
     events,
     [Symbol.asyncDispose]: () => keeper[Symbol.asyncDispose](),
   });
@@ -242,6 +263,62 @@ describe("the lease keeper", () => {
     await scene.time.advance(20_000);
     expect(lost).toEqual([5_000]);
     expect(scene.renewals[0]?.[0]).toBe(2_000);
+  });
+
+  test("has given back what dead processes held within a second, and says how much", async () => {
+    await using scene = openScene();
+    await scene.time.advance(1_500);
+    expect(scene.looks).toEqual([0, 750, 1_500]);
+    scene.dead = { count: 4, known: true };
+    await scene.time.advance(750);
+    expect(scene.events).toEqual(["expired 4"]);
+    expect(scene.renewals).toEqual([]);
+  });
+
+  test("asks at once what is still its own when it was taken for dead", async () => {
+    await using scene = openScene();
+    await scene.time.advance(1_000);
+    const [lost, kept] = [hold(scene, "req_1"), hold(scene, "req_2")];
+    scene.dead = { count: 0, known: false };
+    scene.renew = (ids) => Promise.resolve(new Set(ids.filter((id) => id === "req_2")));
+    await scene.time.advance(500);
+    expect(scene.renewals[0]).toEqual([1_500, ["req_1", "req_2"]]);
+    expect([lost, kept]).toEqual([[1_500], []]);
+  });
+
+  test("asks at once when the machine stood still, which its clock did not see", async () => {
+    await using scene = openScene();
+    await scene.time.advance(1_000);
+    const lost = hold(scene, "req_1");
+    scene.suspendedMs = 120_000;
+    scene.renew = () => Promise.resolve(new Set());
+    await scene.time.advance(500);
+    expect([scene.renewals.length, lost]).toEqual([1, [1_500]]);
+    // Once, and then every third of a lease again.
+    hold(scene, "req_2");
+    scene.renew = allOurs;
+    await scene.time.advance(20_000);
+    expect(scene.renewals.map(([atMs]) => atMs)).toEqual([1_500, 21_500]);
+  });
+
+  test("says once that it cannot look, however long the ledger is away", async () => {
+    await using scene = openScene();
+    scene.look = () => Promise.reject(new Error("no store"));
+    await scene.time.advance(5_000);
+    expect(scene.events).toEqual(["retry giveBackDead"]);
+  });
+
+  test("says once that the ledger's file is gone, and when it is back", async () => {
+    await using scene = openScene();
+    const fault = new StoreFault("unavailable", "ledger.sqlite was deleted", {
+      reason: "file-gone",
+    });
+    scene.look = () => Promise.reject(new Failure("overloaded", "Away.", { cause: fault }));
+    await scene.time.advance(5_000);
+    expect(scene.events).toEqual(["ledger gone ledger.sqlite was deleted"]);
+    scene.look = () => Promise.resolve(scene.dead);
+    await scene.time.advance(5_000);
+    expect(scene.events.slice(1)).toEqual(["ledger back"]);
   });
 
   test("leaves no timer behind", async () => {

@@ -330,6 +330,7 @@ async function renewWhileSettling(ledger: Ledger, key: string, rounds: number): 
     telemetry: {
       leasesLost: ({ count }) => void (lost += count),
       reservationsExpired: () => {},
+      lifecycle: () => {},
       ledgerRetry: () => {},
     },
   });

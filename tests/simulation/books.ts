@@ -3,6 +3,7 @@ import { OperatorError } from "../../src/ledger/operator-error.ts";
 import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 import { Model, type Told } from "./model.ts";
 import type { Rules } from "./plan.ts";
+import type { Presence } from "./presence.ts";
 import type {
   Observed,
   ObservedReservation,
@@ -28,15 +29,24 @@ export class Books {
   private readonly reservedIn = new Set<string>();
   private readonly resolvedIn = new Set<string>();
 
-  constructor(store: SimulatedStore, rules: Rules) {
+  constructor(store: SimulatedStore, rules: Rules, presence: Presence) {
     this.store = store;
     this.rules = rules;
-    this.model = new Model(rules);
+    this.model = new Model(rules, presence);
   }
 
-  /** After the store has done the calls: the same answers, and everything as it must be. */
-  async check(calls: readonly StoreCall[], answers: readonly StoreAnswer[]): Promise<void> {
-    const expected = calls.map((call) => this.model.apply(call));
+  /** After the store has done the calls of a process: the same answers, and everything as it must be. */
+  async check(
+    by: string,
+    calls: readonly StoreCall[],
+    answers: readonly StoreAnswer[],
+  ): Promise<void> {
+    const expected = calls.map((call) => this.model.apply(call, by));
+    // Most looks find nobody; the next call that changes something is looked at closely.
+    if (
+      calls.every(({ name }, at) => name === "giveBackDead" && isEmpty(expected[at], answers[at]))
+    )
+      return;
     const pending = this.store.observe(this.seen);
     const observed = pending instanceof Promise ? await pending : pending;
     this.readJournal(observed);
@@ -152,9 +162,11 @@ export class Books {
       () => `${String(reservations.length)}, model ${String(model.reservations.size)}`,
     );
     for (const one of reservations) {
-      const { account: _account, ...expected } = model.reservations.get(one.id) ?? {
-        account: "",
-      };
+      const {
+        account: _account,
+        owner: _owner,
+        ...expected
+      } = model.reservations.get(one.id) ?? { account: "", owner: "" };
       const { account: _ours, id, ...actual } = one;
       for (const [name, value] of Object.entries(expected))
         ensure(
@@ -211,6 +223,11 @@ function sum<Value>(values: readonly Value[], of: (value: Value) => bigint): big
   return total;
 }
 
+function isEmpty(expected: Told | undefined, answer: StoreAnswer | undefined): boolean {
+  if (answer?.ok !== true) return false;
+  return String(expected) === "expired,0" && (answer.value as { count: number }).count === 0;
+}
+
 /** What an answer tells its caller, for comparing and for the trace. */
 export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
   if (answer === undefined) return "no answer";
@@ -231,6 +248,8 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
       return ["renewed", ...(value as readonly string[]).toSorted()];
     case "expire":
       return ["expired", value as number];
+    case "giveBackDead":
+      return ["expired", (value as { count: number }).count];
     case "creditAccount": {
       const { balanceNanos, heldNanos } = value as { balanceNanos: bigint; heldNanos: bigint };
       return ["account", balanceNanos, heldNanos];

@@ -1,5 +1,6 @@
 import type { StoreCall } from "../../src/ledger/operations.ts";
 import type { Rules } from "./plan.ts";
+import type { Presence } from "./presence.ts";
 import { ensure } from "./violation.ts";
 
 /** What a caller can tell apart: a code for a refusal, the figures of a success. */
@@ -16,6 +17,8 @@ export interface ModelReservation {
   readonly account: string;
   readonly allowance: number;
   readonly reserved: bigint;
+  /** The process that reserved. */
+  readonly owner: string;
   state: "open" | "settled" | "expired";
   outcome: string | null;
   charged: bigint;
@@ -46,13 +49,15 @@ export class Model {
   /** The clock has jumped: then a minute is not a minute any more. */
   clockJumped = false;
   private readonly rules: Rules;
+  private readonly presence: Presence;
 
-  constructor(rules: Rules) {
+  constructor(rules: Rules, presence: Presence) {
     this.rules = rules;
+    this.presence = presence;
   }
 
-  /** What the call must answer; the model is then where the store must be. */
-  apply(call: StoreCall): Told {
+  /** What the call of that process must answer; the model is then where the store must be. */
+  apply(call: StoreCall, by: string): Told {
     const { argument, nowMs } = call;
     // A run makes these calls and no others.
     switch (call.name as string) {
@@ -87,20 +92,23 @@ export class Model {
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);
       case "admit":
-        return this.admit(argument as AdmitArgument, nowMs);
+        return this.admit(argument as AdmitArgument, by, nowMs);
       case "settle":
         return this.settle(argument as SettleArgument);
       case "renew":
         return this.renew(argument as readonly string[], nowMs);
       case "expire":
         return this.expire(nowMs);
+      case "giveBackDead":
+        this.presence.notice(nowMs);
+        return this.giveBack(({ owner }) => this.presence.isDead(owner, nowMs));
       default:
         throw new Error(`the model does not know ${call.name}`);
     }
   }
 
   /** The first of the concurrency's, the allowance's and the gate's refusals, else a reservation. */
-  private admit(order: AdmitArgument, nowMs: number): Told {
+  private admit(order: AdmitArgument, owner: string, nowMs: number): Told {
     const { caller, inputBound, requestId } = order;
     const earlier = this.reservations.get(requestId);
     if (earlier !== undefined)
@@ -125,6 +133,7 @@ export class Model {
       account: caller.accountId,
       allowance,
       reserved,
+      owner,
       state: "open",
       outcome: null,
       charged: 0n,
@@ -202,9 +211,16 @@ export class Model {
 
   private expire(nowMs: number): Told {
     for (const key of this.keys.values()) this.sweep(key, nowMs);
-    const due = [...this.reservations].filter(
-      ([, { leaseUntil, state }]) => state === "open" && leaseUntil <= nowMs,
+    // Ended, or of a clock that was ahead: no process that lives has a lease of more than two leases from now.
+    return this.giveBack(
+      ({ leaseUntil, owner }) =>
+        leaseUntil <= nowMs ||
+        (leaseUntil > nowMs + 2 * this.rules.leaseMs && !this.presence.isHeard(owner)),
     );
+  }
+
+  private giveBack(isDue: (reservation: ModelReservation) => boolean): Told {
+    const due = [...this.reservations].filter(([, one]) => one.state === "open" && isDue(one));
     this.expiredLast = due.map(([id]) => id);
     for (const [, reservation] of due) {
       reservation.outcome = "lease-lost";

@@ -12,6 +12,9 @@ export interface Plan {
   readonly weather: number;
 }
 
+/** How often replicas look for dead ones: seldomer than in the service, so that runs take fewer steps. */
+export const deadAskMs = 5_000;
+
 /** Settings of the service. */
 export interface Rules {
   readonly inputNanosPerMillion: bigint;
@@ -113,6 +116,10 @@ export type Happening =
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
+  /** The machine stands still, and with it the clock that never jumps. */
+  | { readonly type: "suspend"; readonly replica: number; readonly forMs: number }
+  /** It lives, works and reaches the store, but cannot say that it lives. */
+  | { readonly type: "unheard"; readonly replica: number; readonly forMs: number }
   /** For one replica, or for all. */
   | {
       readonly type: "store-away";
@@ -297,6 +304,8 @@ function incidentOf(
             repliesOnly: random.chance(0.5),
           }),
           () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
+          () => ({ type: "suspend", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
+          () => ({ type: "unheard", replica, forMs: random.pick([0, 4_000, 20_000]) }),
         ]
       : [
           () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
@@ -331,6 +340,8 @@ function incidentOf(
             repliesOnly: random.chance(0.5),
           }),
           () => ({ type: "drain", replica, restartAfterMs }),
+          () => ({ type: "suspend", replica, forMs: random.pick([2_000, 75_000, 140_000]) }),
+          () => ({ type: "unheard", replica, forMs: random.pick([0, 4_000, 20_000]) }),
         ],
   )();
   return {

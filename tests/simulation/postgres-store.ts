@@ -50,6 +50,7 @@ export async function openPostgresStores(): Promise<
       );
       return {
         clock: "store",
+        graceMs: null,
         async openProcess() {
           const client = await connect(rules);
           return async (calls) => {

@@ -11,7 +11,7 @@ import { openStoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import type { Telemetry } from "../../src/telemetry/events.ts";
 import type { Story } from "./charge-table.ts";
-import type { Phase, RequestPlan, Rules } from "./plan.ts";
+import { deadAskMs, type Phase, type RequestPlan, type Rules } from "./plan.ts";
 import { deploymentOf, startScripted } from "./scripted-generation.ts";
 import { Violation } from "./violation.ts";
 import type { Process, World } from "./world.ts";
@@ -51,9 +51,15 @@ export class Replica {
     this.keeper = openLeaseKeeper(this.ledger, {
       leaseMs: parts.rules.leaseMs,
       telemetry: this.telemetry(),
-      monotonicMs: () => parts.world.nowMs,
+      monotonicMs: () => this.monotonicMs(),
+      wallMs: () => parts.world.wallMs(),
       timers,
+      deadAskMs,
     });
+  }
+
+  private monotonicMs(): number {
+    return this.parts.world.nowMs - this.process.suspendedMs;
   }
 
   /** A request has arrived; its client leaves when the plan says. Never rejects. */
@@ -143,7 +149,7 @@ export class Replica {
         },
       },
       telemetry: this.telemetry(),
-      monotonicMs: () => world.nowMs,
+      monotonicMs: () => this.monotonicMs(),
       timers,
     });
     this.serving.set(plan.id, { story, served });

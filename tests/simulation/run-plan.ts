@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { Books, toldBy } from "./books.ts";
 import { ensureCharge, type Story } from "./charge-table.ts";
 import {
+  deadAskMs,
   prefaceOf,
   type CallFault,
   type Happening,
@@ -11,6 +12,7 @@ import {
   type Plan,
   type RequestPlan,
 } from "./plan.ts";
+import { Presence } from "./presence.ts";
 import { Replica } from "./replica.ts";
 import type { Execute, SimulatedStore } from "./simulated-store.ts";
 import { openStoreLink } from "./store-link.ts";
@@ -25,6 +27,8 @@ export interface Outcome {
 }
 
 const stepsMax = 20_000;
+// Ways to the store and back, twice, where nothing goes wrong.
+const slackMs = 500;
 // The longest freeze, the longest answer and a lease fit into it twice.
 const longestMs = 900_000;
 
@@ -57,6 +61,8 @@ class Run {
   private readonly world: World;
   private readonly store: SimulatedStore;
   private readonly books: Books;
+  private readonly presence: Presence;
+  private readonly lostAtMs = new Map<string, number>();
   private readonly replicas: (Replica | null)[] = [];
   private readonly stories = new Map<string, Story>();
   private readonly tries = new Map<string, number>();
@@ -67,6 +73,7 @@ class Run {
   private away: { untilMs: number; from: number | null; repliesOnly: boolean }[] = [];
   private clockJumped = false;
   private wasLongAway = false;
+  private wasAway = false;
   private calm = false;
   private failure: unknown = null;
   private waiting: Incident[] = [];
@@ -75,7 +82,8 @@ class Run {
     this.plan = plan;
     this.world = world;
     this.store = store;
-    this.books = new Books(store, plan.rules);
+    this.presence = new Presence(store.graceMs);
+    this.books = new Books(store, plan.rules, this.presence);
   }
 
   fail(error: unknown): void {
@@ -123,7 +131,7 @@ class Run {
   }
 
   private async openAccounts(): Promise<void> {
-    this.operator = await this.store.openProcess();
+    this.operator = await this.store.openProcess("operator", () => true);
     for (const account of this.plan.accounts) {
       const { creditNanos, id } = account;
       await this.operate("createAccount", { id, name: id, creditNanos });
@@ -142,23 +150,27 @@ class Run {
     const call = { name, argument, nowMs: this.world.wallMs() } as unknown as StoreCall;
     const { operator } = this;
     if (operator === null) throw new Error("no operator yet");
-    await this.execute(operator, [call]);
+    await this.execute(operator, [call], null);
   }
 
   private async execute(
     execute: Execute,
     sent: readonly StoreCall[],
+    by: Process | null,
   ): Promise<readonly StoreAnswer[]> {
     const { store, world } = this;
+    const looks = by !== null && sent.some(({ name }) => name === "giveBackDead");
+    const heard = !looks || this.presence.look(by, world.nowMs);
     const nowMs = world.wallMs();
     const calls = store.clock === "caller" ? sent : sent.map((call) => ({ ...call, nowMs }));
     try {
       const pending = execute(calls);
-      const answers = pending instanceof Promise ? await pending : pending;
+      const answers = toldWhetherHeard(calls, await pending, heard);
       for (const [index, call] of calls.entries())
         world.note(() => `            = ${answerText(call, answers[index])}`);
-      await this.books.check(calls, answers);
-      if (calls.some(({ name }) => name === "expire")) this.ensureExpiriesDue();
+      await this.books.check(by?.name ?? "operator", calls, answers);
+      if (calls.some(({ name }) => name === "expire" || name === "giveBackDead"))
+        this.ensureExpiriesDue();
       return answers;
     } catch (error) {
       this.fail(error);
@@ -169,6 +181,7 @@ class Run {
   /** Expiry is for processes that died: one that lives, renews and hears its answers keeps what it reserved. */
   private ensureExpiriesDue(): void {
     for (const id of this.books.model.expiredLast) {
+      this.lostAtMs.set(id, this.world.nowMs);
       const story = this.stories.get(id);
       if (story === undefined || story.notAdmitted || this.clockJumped || this.wasLongAway)
         continue;
@@ -184,9 +197,17 @@ class Run {
   /** Nothing runs on after its slot was given to others, unless the process could not know. */
   private ensureStillHeld(id: string): void {
     const reservation = this.books.model.reservations.get(id);
-    if (reservation?.state !== "expired" || this.clockJumped) return;
-    if (this.stories.get(id)?.servedBy.disturbed === true) return;
+    const process = this.stories.get(id)?.servedBy;
+    if (reservation?.state !== "expired" || this.clockJumped || process === undefined) return;
+    if (process.disturbed && !this.shouldKnow(id, process)) return;
     this.fail(new Violation("nothing is delivered after its lease has ended", id));
+  }
+
+  /** What a process has lost that lives and reaches its store it learns at its next look, and cancels. */
+  private shouldKnow(id: string, { frozenUntilMs, stopped }: Process): boolean {
+    if (stopped || this.plan.weather > 0 || this.away.length > 0 || this.wasAway) return false;
+    const lostAtMs = Math.max(this.lostAtMs.get(id) ?? Infinity, frozenUntilMs);
+    return this.world.nowMs > lostAtMs + deadAskMs + slackMs;
   }
 
   private async start(slot: number): Promise<void> {
@@ -197,8 +218,14 @@ class Run {
       alive: true,
       frozenUntilMs: 0,
       disturbed: false,
+      stopped: false,
+      unheardUntilMs: null,
+      suspendedMs: 0,
     };
-    const execute = await this.store.openProcess();
+    this.presence.add(process);
+    const execute = await this.store.openProcess(process.name, (owner) =>
+      this.presence.isHeard(owner),
+    );
     world.note(() => `${process.name}  starts`);
     this.replicas[slot] = new Replica({
       world,
@@ -207,7 +234,7 @@ class Run {
       client: openStoreLink({
         world,
         replica: process,
-        execute: (calls) => this.execute(execute, calls),
+        execute: (calls) => this.execute(execute, calls, process),
         fault: (call) => this.faultOf(call, slot),
         onSent: (call) => {
           this.sent(call);
@@ -330,11 +357,14 @@ class Run {
         return;
       case "store-away":
         this.away.push({ ...what, untilMs: world.nowMs + what.forMs });
+        this.wasAway = true;
         this.wasLongAway ||= what.forMs > 10_000;
         return;
       case "crash":
       case "drain":
       case "freeze":
+      case "suspend":
+      case "unheard":
         this.happenTo(what);
         return;
       default:
@@ -348,6 +378,15 @@ class Run {
     const replica = this.replicas[slot];
     if (replica?.process.alive !== true) return;
     replica.process.disturbed = true;
+    if (what.type === "suspend") {
+      world.suspend(replica.process, what.forMs);
+      return;
+    }
+    if (what.type === "unheard") {
+      replica.process.unheardUntilMs = world.nowMs + what.forMs;
+      return;
+    }
+    replica.process.stopped = true;
     if (what.type === "freeze") {
       replica.process.frozenUntilMs = Math.max(
         replica.process.frozenUntilMs,
@@ -431,6 +470,20 @@ class Run {
     for (const [id, { state }] of this.books.model.reservations)
       ensure(state !== "open", "every reservation is resolved in the end", () => id);
   }
+}
+
+/** What a replica is told of itself: a store that shares its process knows it from the lock that it keeps. */
+function toldWhetherHeard(
+  calls: readonly StoreCall[],
+  answers: readonly StoreAnswer[],
+  heard: boolean,
+): readonly StoreAnswer[] {
+  if (heard) return answers;
+  return answers.map((answer, index) =>
+    answer.ok && calls[index]?.name === "giveBackDead"
+      ? { ok: true, value: { ...(answer.value as object), known: false } as never }
+      : answer,
+  );
 }
 
 function answerText(call: StoreCall, answer: StoreAnswer | undefined): string {

@@ -9,8 +9,10 @@ export type Execute = (
 export interface SimulatedStore {
   /** Whose clock stamps a call: the caller's as it sends it, or the store's as it does it. */
   readonly clock: "caller" | "store";
+  /** How long a process must be gone until what it held is given back; null: its leases alone count. */
+  readonly graceMs: number | null;
   /** The store's code as one process has it, with whatever it remembers. */
-  openProcess(): Execute | Promise<Execute>;
+  openProcess(owner: string, isPresent: (owner: string) => boolean): Execute | Promise<Execute>;
   /** What is in the tables, read past the code under test. */
   observe(seen: JournalSeen): Observed | Promise<Observed>;
 }

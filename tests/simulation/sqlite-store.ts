@@ -40,8 +40,9 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
   const tickets = database.prepare(`select ${columns.ticket} from rate.ticket`);
   return {
     clock: "caller",
-    openProcess() {
-      const store = openStoreOn(database, settings);
+    graceMs: 0,
+    openProcess(owner, isPresent) {
+      const store = openStoreOn(database, { ...settings, owner }, { guard: () => {}, isPresent });
       return (calls) => store.execute(calls);
     },
     observe(seen) {

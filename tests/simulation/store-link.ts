@@ -61,8 +61,10 @@ export function openStoreLink(parts: LinkParts): StoreClient {
 
   function send(one: Waiting, delayMs: number): void {
     waiting.add(one);
-    // Some stores live in the replica and die with it; others do what they were asked for whatever became of it.
-    const owner = world.draws.chance(`${one.label} owned`, 0.5) ? replica : null;
+    // Some stores live in the replica and die with it; others do what they were asked for whatever became of it. Only
+    // who lives says so.
+    const owned = one.call.name === "giveBackDead" || world.draws.chance(`${one.label} owned`, 0.5);
+    const owner = owned ? replica : null;
     world.after(delayMs, `${one.label} arrives`, owner, () => arrive(one));
   }
 

@@ -8,6 +8,12 @@ export interface Process {
   frozenUntilMs: number;
   /** Whether it stood still or was told to end: then its leases may be lost. */
   disturbed: boolean;
+  /** Whether it stood still or was told to end, and is not only taken for dead. */
+  stopped: boolean;
+  /** Until then it cannot say that it lives; null: it says so. */
+  unheardUntilMs: number | null;
+  /** How long its machine was suspended: its clock that never jumps did not see it. */
+  suspendedMs: number;
 }
 
 interface Step {
@@ -72,6 +78,19 @@ export class World {
         if (timer !== null && timer !== undefined) (timer as Step).cancelled = true;
       },
     };
+  }
+
+  /** Time passes and its timers do not see it: they come due later by as much. */
+  suspend(owner: Process, forMs: number): void {
+    const endMs = this.nowMs + forMs;
+    const longerMs = Math.max(endMs - Math.max(owner.frozenUntilMs, this.nowMs), 0);
+    owner.suspendedMs += longerMs;
+    owner.frozenUntilMs = Math.max(owner.frozenUntilMs, endMs);
+    const steps = this.queue.splice(0);
+    for (const step of steps) {
+      if (step.owner === owner && step.label === "timer") step.atMs += longerMs;
+      this.push(step);
+    }
   }
 
   /** Takes the next step; false when there is none. Promises have come to rest when it resolves. */

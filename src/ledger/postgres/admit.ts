@@ -66,7 +66,7 @@ function valuesOf(order: AdmitOrder, rules: AdmitRules, repeated: boolean): read
 function admissionOf(row: Row, order: AdmitOrder, rules: AdmitRules): Admission {
   const verdict = textOf(row, "verdict");
   throwRefusal(verdict);
-  if (verdict === "concurrent") throw tooManyConcurrent(rules.concurrencyPerAccount);
+  if (verdict === "concurrent") throw tooManyConcurrent(rules.concurrencyPerAccount, 0);
   if (verdict === "ended") throw endedReservation();
   if (verdict === "credit")
     throw insufficientCredit({

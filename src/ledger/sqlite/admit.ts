@@ -1,13 +1,13 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { decideAllowance } from "../../admission/output-allowance.ts";
 import type { Prices } from "../../admission/price.ts";
-import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
+import type { AccountId, Admission, AdmitOrder, Caller } from "../ledger.ts";
 import type { Accounts } from "./accounts.ts";
 import type { KeyGate } from "./authorize.ts";
 import type { StoreOperations } from "../operations.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bigOf, numberOf, textOf, type Row } from "../row.ts";
+import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** What `admit` decides by. */
@@ -15,6 +15,8 @@ export interface AdmitRules {
   readonly prices: Prices;
   readonly concurrencyPerAccount: number;
   readonly leaseMs: number;
+  /** The process that reserves; absent: nothing tells whether it lives, so that its leases alone count. */
+  readonly owner?: string;
 }
 
 interface AdmitParts {
@@ -29,16 +31,8 @@ export function openAdmit(
   rules: AdmitRules,
   parts: AdmitParts,
 ): StoreOperations["admit"] {
-  const find = database.prepare(
-    `select account_id, state, allowance, reserved_nanos, input_nanos_per_million, output_nanos_per_million
-     from reservation where request_id = ?`,
-  );
-  const insert = database.prepare(
-    `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
-       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
-       reserved_sequence, head)
-     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
+  const { find, insert } = prepareReservation(database);
+  const freeInMs = openFreeIn(database, rules.leaseMs);
   return (order, nowMs) => {
     const { caller, requestId } = order;
     const earlier = getRow(find, requestId);
@@ -48,7 +42,7 @@ export function openAdmit(
     if (account === null) throw new Error(`ledger: key ${caller.keyId} has no account`);
     if (account.running >= rules.concurrencyPerAccount) {
       giveTicketBack(caller, parts.rateWindow);
-      throw tooManyConcurrent(rules.concurrencyPerAccount);
+      throw tooManyConcurrent(rules.concurrencyPerAccount, freeInMs(caller.accountId, nowMs));
     }
     const decision = decideAllowance(
       {
@@ -89,8 +83,48 @@ export function openAdmit(
       nowMs + rules.leaseMs,
       written.sequence,
       written.hash,
+      rules.owner ?? null,
+      rules.leaseMs,
     );
     return { allowance, reservedNanos, prices: rules.prices };
+  };
+}
+
+function prepareReservation(database: DatabaseSync): {
+  readonly find: StatementSync;
+  readonly insert: StatementSync;
+} {
+  const find = database.prepare(
+    `select account_id, state, allowance, reserved_nanos, input_nanos_per_million, output_nanos_per_million
+     from reservation where request_id = ?`,
+  );
+  const insert = database.prepare(
+    `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
+       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
+       reserved_sequence, head, owner, lease_ms)
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return { find, insert };
+}
+
+/**
+ * Milliseconds after which a slot can be free: 0 while a process that renews runs one of the requests, which may end at
+ * any time; else what is left of the leases of processes that have fallen silent.
+ */
+function openFreeIn(
+  database: DatabaseSync,
+  leaseMs: number,
+): (account: AccountId, nowMs: number) => number {
+  const running = database.prepare(
+    "select lease_until_ms, lease_ms from reservation where account_id = ? and state = 'open'",
+  );
+  return (account, nowMs) => {
+    const waits = running.all(account).map((row) => {
+      const leftMs = numberOf(row, "lease_until_ms") - nowMs;
+      // A process that renews has never much less than two thirds of a lease left.
+      return leftMs > (numberOrNullOf(row, "lease_ms") ?? leaseMs) / 2 ? 0 : leftMs;
+    });
+    return Math.max(Math.min(...waits), 0);
   };
 }
 

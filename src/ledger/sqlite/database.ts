@@ -6,6 +6,8 @@ import { rateWindow } from "../migrations/sqlite/rate-window.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { faultKind, storeFault } from "./fault.ts";
+import { type FileGuard, watchFile } from "./file-guard.ts";
+import { ledgerMark, movedMark, movingMark, setMark } from "./file-mark.ts";
 import { numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
@@ -16,18 +18,25 @@ export interface DatabaseSettings {
   readonly synchronous: "full" | "normal";
   /** How long an operation waits for another process; absent: limits.ledgerBusyMs. */
   readonly busyMs?: number;
+  /** For `ledger move`: a ledger whose move was interrupted is opened too. */
+  readonly moving?: boolean;
 }
 
-// "TRIB", so that another program's database is told from a ledger.
-const applicationId = 0x5452_4942;
-// "TRIM": the same, moved.
-const movedId = 0x5452_494d;
 const memory = ":memory:";
 
 /** Opens the ledger's file and the rate window beside it, creating and migrating them as needed. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
+  return openGuardedDatabase(settings).database;
+}
+
+/** The same, and what notices when the file is no longer the ledger. */
+export function openGuardedDatabase(settings: DatabaseSettings): {
+  readonly database: DatabaseSync;
+  readonly guard: FileGuard;
+} {
   const { path } = settings;
   const fresh = path !== memory && prepareFile(path);
+  const watch = watchFile(path);
   let database: DatabaseSync | null = null;
   try {
     database = new DatabaseSync(path, {
@@ -36,10 +45,10 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
       enableForeignKeyConstraints: true,
     });
     configure(database, settings);
-    migrate(database, path);
+    migrate(database, settings);
     openRateWindow(database);
     if (fresh) syncFolders(path);
-    return database;
+    return { database, guard: watch.openGuard(database) };
   } catch (error) {
     if (database?.isOpen === true) database.close();
     if (error instanceof OperatorError || faultKind(error) === "bug") throw error;
@@ -47,16 +56,20 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   }
 }
 
-/** Marks the ledger as moved to another store, so that it is not opened again by mistake. */
-export function retire(database: DatabaseSync): void {
-  database.exec(`pragma main.application_id = ${String(movedId)}`);
-}
-
-/** Makes the folder for its owner alone and the file likewise; returns whether the file is new. */
-function prepareFile(path: string): boolean {
-  const fresh = !existsSync(path);
+/** Makes the ledger's folder for its owner alone. */
+export function prepareFolder(path: string): void {
   try {
     makeFolder(dirname(resolve(path)));
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+/** Makes the file for its owner alone; returns whether it is new. */
+function prepareFile(path: string): boolean {
+  const fresh = !existsSync(path);
+  prepareFolder(path);
+  try {
     for (const file of [path, ratePath(path)]) {
       // SQLite gives -wal and -shm the mode of the file they belong to.
       closeSync(openSync(file, "a", 0o600));
@@ -102,18 +115,23 @@ function configure(database: DatabaseSync, settings: DatabaseSettings): void {
 }
 
 /** Two processes may start at once: what there is to do is decided under the write lock. */
-function migrate(database: DatabaseSync, path: string): void {
+function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): void {
   inTransaction(database, () => {
     const version = pragma(database, "main.user_version");
     const owner = pragma(database, "main.application_id");
     const objects = getRow(database.prepare("select count(*) as count from main.sqlite_schema"));
     const empty = objects === null || numberOf(objects, "count") === 0;
-    if (owner === movedId)
+    if (owner === movedMark)
       throw new OperatorError(
         "ledger_unusable",
         `The ledger in ${path} was moved to PostgreSQL and is only a backup. Set TRIBUTARY_DATABASE_URL to the database that it was moved to; docs/ledger.md tells how to go back.`,
       );
-    if (!empty && owner !== applicationId)
+    if (owner === movingMark && moving !== true)
+      throw new OperatorError(
+        "ledger_unusable",
+        `A move of the ledger in ${path} to PostgreSQL was interrupted. Run the same \`ledger move\` again; where it finds the ledger there already, set TRIBUTARY_DATABASE_URL to it. docs/ledger.md tells how to go back.`,
+      );
+    if (!empty && owner !== ledgerMark && owner !== movingMark)
       throw new OperatorError(
         "ledger_unusable",
         `${path} is a database of another program. Name another file in TRIBUTARY_DATABASE_URL.`,
@@ -130,9 +148,8 @@ function migrate(database: DatabaseSync, path: string): void {
         else step(database);
       }
     }
-    database.exec(
-      `pragma main.application_id = ${String(applicationId)}; pragma main.user_version = ${String(sqliteMigrations.length)};`,
-    );
+    setMark(database, ledgerMark);
+    database.exec(`pragma main.user_version = ${String(sqliteMigrations.length)}`);
   });
 }
 
@@ -195,7 +212,8 @@ function syncFolders(path: string): void {
   }
 }
 
-function unusable(path: string, cause: unknown): OperatorError {
+/** What a start says when the file cannot be used. */
+export function unusable(path: string, cause: unknown): OperatorError {
   const fault = storeFault(cause);
   const remedy =
     fault.remedy ??

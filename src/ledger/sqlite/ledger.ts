@@ -1,4 +1,13 @@
-import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
+import { randomBytes } from "node:crypto";
+import type { GivenBack } from "../operations.ts";
+import {
+  type StoreClient,
+  openStoreLedger,
+  type StoreLedger,
+  type StoreLedgerParts,
+} from "../store-ledger.ts";
+import { prepareFolder, unusable } from "./database.ts";
+import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import type { StoreSettings } from "./store.ts";
 import { connectStore, type StoreClientParts } from "./worker-client.ts";
 
@@ -6,7 +15,10 @@ import { connectStore, type StoreClientParts } from "./worker-client.ts";
 export type SqliteLedgerSettings = StoreSettings;
 
 /** What the ledger works with. */
-export interface SqliteLedgerParts extends StoreLedgerParts, StoreClientParts {}
+export interface SqliteLedgerParts extends StoreLedgerParts, StoreClientParts {
+  /** This process serves: it says that it lives, so that what it holds is given back as soon as it does not. */
+  readonly serves?: true;
+}
 
 /** Both halves of the ledger on one SQLite file. */
 export type SqliteLedger = StoreLedger;
@@ -16,5 +28,40 @@ export async function openSqliteLedger(
   settings: SqliteLedgerSettings,
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
-  return openStoreLedger(await connectStore(settings, parts), parts);
+  if (parts.serves !== true) return openStoreLedger(await connectStore(settings, parts), parts);
+  const owner = randomBytes(8).toString("hex");
+  const { path } = settings;
+  // Before the file is opened: a move that does not see this process yet keeps it from opening the file.
+  using opening = new DisposableStack();
+  const presence = opening.use(beginPresence(path, owner));
+  const client = await connectStore({ ...settings, owner }, parts);
+  opening.move();
+  removeLeftOvers(path, parts.now());
+  return openStoreLedger(withPresence(client, presence), parts);
+}
+
+function beginPresence(path: string, owner: string): Presence {
+  prepareFolder(path);
+  try {
+    return openPresence(path, owner);
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+/** Each look for others that have died says first that this process lives; its lock ends after the ledger. */
+function withPresence(client: StoreClient, presence: Presence): StoreClient {
+  return {
+    call(name, argument) {
+      const known = name !== "giveBackDead" || presence.ensure();
+      const answer = client.call(name, argument);
+      if (known) return answer;
+      // The name says which answer it is.
+      return answer.then((given) => ({ ...(given as GivenBack), known }) as typeof given);
+    },
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      presence[Symbol.dispose]();
+    },
+  };
 }

@@ -4,23 +4,25 @@ import { limits } from "../../limits.ts";
 import type { Accounts } from "./accounts.ts";
 import type { StoreOperations } from "../operations.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bigOf, idOf, textOf } from "../row.ts";
+import { bigOf, idOf, textOf, textOrNullOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 interface ResolveParts {
   readonly leaseMs: number;
   readonly accounts: Accounts;
   readonly rateWindow: RateWindow;
+  /** Whether the process with this id lives. */
+  readonly isPresent: (owner: string) => boolean;
 }
 
-type Resolve = Pick<StoreOperations, "settle" | "renew" | "expire">;
+type Resolve = Pick<StoreOperations, "settle" | "renew" | "expire" | "giveBackDead">;
 
 /** How reservations end, or live on. Every ending goes through "open" once. */
 export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolve {
   return {
     settle: openSettle(database, parts.accounts),
     renew: openRenew(database, parts.leaseMs),
-    expire: openExpire(database, parts),
+    ...openExpire(database, parts),
   };
 }
 
@@ -83,41 +85,86 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
 
 function openRenew(database: DatabaseSync, leaseMs: number): Resolve["renew"] {
   const prolong = database.prepare(
-    "update reservation set lease_until_ms = ? where request_id = ? and state = 'open'",
+    "update reservation set lease_until_ms = ?, lease_ms = ? where request_id = ? and state = 'open'",
   );
   return (requestIds, nowMs) =>
-    requestIds.filter((requestId) => Number(prolong.run(nowMs + leaseMs, requestId).changes) === 1);
+    requestIds.filter(
+      (requestId) => Number(prolong.run(nowMs + leaseMs, leaseMs, requestId).changes) === 1,
+    );
 }
 
-function openExpire(database: DatabaseSync, parts: ResolveParts): Resolve["expire"] {
+function openExpire(
+  database: DatabaseSync,
+  parts: ResolveParts,
+): Pick<Resolve, "expire" | "giveBackDead"> {
+  const columns = "request_id, account_id, reserved_nanos, owner";
   const due = database.prepare(
-    `select request_id, account_id, reserved_nanos from reservation
+    `select ${columns} from reservation
      where state = 'open' and lease_until_ms <= ? order by lease_until_ms, request_id limit ?`,
   );
+  // Reserved, or renewed, while the clock was ahead. A process that lives renews again within a third of a lease.
+  const ahead = database.prepare(
+    `select ${columns} from reservation
+     where state = 'open' and lease_until_ms > ?1 + ?3 * coalesce(lease_ms, ?2) order by lease_until_ms, request_id`,
+  );
+  const owners = database.prepare(
+    "select distinct owner from reservation where state = 'open' and owner is not null order by owner",
+  );
+  const owned = database.prepare(
+    `select ${columns} from reservation where state = 'open' and owner = ? order by lease_until_ms, request_id limit ?`,
+  );
+  const giveBack = openGiveBack(database, parts.accounts);
+  return {
+    expire(_argument, nowMs) {
+      parts.rateWindow.sweep(nowMs);
+      const ended = due.all(nowMs, limits.ledgerGroupMax);
+      for (const row of ended) giveBack(row, nowMs);
+      const impossible = ahead.all(nowMs, parts.leaseMs, limits.leasesAheadMax).filter((row) => {
+        const owner = textOrNullOf(row, "owner");
+        return owner === null || !parts.isPresent(owner);
+      });
+      const fitting = impossible.slice(0, limits.ledgerGroupMax - ended.length);
+      for (const row of fitting) giveBack(row, nowMs);
+      return ended.length + fitting.length;
+    },
+    giveBackDead(_argument, nowMs) {
+      let count = 0;
+      for (const row of owners.all()) {
+        const owner = textOf(row, "owner");
+        if (parts.isPresent(owner)) continue;
+        const held = owned.all(owner, limits.ledgerGroupMax - count);
+        for (const reservation of held) giveBack(reservation, nowMs);
+        count += held.length;
+        if (count >= limits.ledgerGroupMax) break;
+      }
+      return { count, known: true };
+    },
+  };
+}
+
+function openGiveBack(
+  database: DatabaseSync,
+  accounts: Accounts,
+): (reservation: Row, nowMs: number) => void {
   const close = database.prepare(
     `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?,
        resolved_sequence = ?, head = ? where request_id = ? and state = 'open'`,
   );
-  return (_argument, nowMs) => {
-    parts.rateWindow.sweep(nowMs);
-    const rows = due.all(nowMs, limits.ledgerGroupMax);
-    for (const row of rows) {
-      const requestId = idOf(row, "request_id", "req_");
-      const written = parts.accounts.move(
-        idOf(row, "account_id", "acct_"),
-        {
-          kind: "expire",
-          balanceDeltaNanos: 0n,
-          heldDeltaNanos: -bigOf(row, "reserved_nanos"),
-          runningDelta: -1,
-          actor: "service",
-          requestId,
-          note: null,
-        },
-        nowMs,
-      );
-      close.run(nowMs, written.sequence, written.hash, requestId);
-    }
-    return rows.length;
+  return (row, nowMs) => {
+    const requestId = idOf(row, "request_id", "req_");
+    const written = accounts.move(
+      idOf(row, "account_id", "acct_"),
+      {
+        kind: "expire",
+        balanceDeltaNanos: 0n,
+        heldDeltaNanos: -bigOf(row, "reserved_nanos"),
+        runningDelta: -1,
+        actor: "service",
+        requestId,
+        note: null,
+      },
+      nowMs,
+    );
+    close.run(nowMs, written.sequence, written.hash, requestId);
   };
 }

@@ -3,28 +3,45 @@ import { limits } from "../../limits.ts";
 import type { CopiedTable, LedgerSource } from "../copied-tables.ts";
 import { OperatorError } from "../operator-error.ts";
 import { type Row, numberOf } from "../row.ts";
-import { openDatabase, retire } from "./database.ts";
+import { openAccounts } from "./accounts.ts";
+import { openDatabase } from "./database.ts";
 import { faultKind } from "./fault.ts";
+import { ledgerMark, movedMark, movingMark, setMark } from "./file-mark.ts";
 import { getRow } from "./get-row.ts";
+import { countPresent, isPresent } from "./presence.ts";
+import { openRateWindow } from "./rate-window.ts";
+import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
 
+/** By which leases have ended. */
+export interface SourceClock {
+  readonly nowMs: number;
+  readonly leaseMs: number;
+}
+
 /** Opens a ledger's file to copy it, and keeps others from writing to it until it is closed. */
-export function openSqliteSource(path: string): LedgerSource {
-  const database = openDatabase({ path, synchronous: "full" });
+export function openSqliteSource(path: string, clock: SourceClock): LedgerSource {
+  const database = openDatabase({ path, synchronous: "full", moving: true });
   try {
     lock(database, path);
+    giveBack(database, path, clock);
     const open = getRow(
       database.prepare("select count(*) as count from reservation where state = 'open'"),
     );
     const verify = openVerify(database);
+    const mark = (what: number): void => {
+      setMark(database, what);
+      database.exec("commit");
+      lock(database, path);
+    };
     return {
       open: open === null ? 0 : numberOf(open, "count"),
+      processes: countPresent(path),
       verify: () => verify({ against: [], tellHeads: true }, 0),
       read: (table) => read(database, table),
-      retire() {
-        retire(database);
-        database.exec("commit");
-      },
+      beginMove: () => mark(movingMark),
+      finishMove: () => mark(movedMark),
+      giveUpMove: () => mark(ledgerMark),
       [Symbol.dispose]: () => {
         database.close();
       },
@@ -33,6 +50,18 @@ export function openSqliteSource(path: string): LedgerSource {
     database.close();
     throw error;
   }
+}
+
+/** What dead processes held is none of what runs. */
+function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: SourceClock): void {
+  const { expire, giveBackDead } = openResolve(database, {
+    leaseMs,
+    accounts: openAccounts(database),
+    rateWindow: openRateWindow(database, limits.requestsPerMinute),
+    isPresent: (owner) => isPresent(path, owner),
+  });
+  while (giveBackDead(null, nowMs).count >= limits.ledgerGroupMax);
+  while (expire(null, nowMs) >= limits.ledgerGroupMax);
 }
 
 function lock(database: DatabaseSync, path: string): void {

@@ -6,9 +6,11 @@ import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openBooks } from "./books.ts";
 import { openCheckpoint } from "./checkpoint.ts";
-import { openDatabase, type DatabaseSettings } from "./database.ts";
+import { openGuardedDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
+import type { FileGuard } from "./file-guard.ts";
 import type { OperationName, StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
+import { isPresent } from "./presence.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
@@ -28,15 +30,32 @@ export interface SqliteStore extends Disposable {
   execute(calls: readonly StoreCall[]): readonly StoreAnswer[];
 }
 
+/** What a store sees of the world around its file. */
+export interface StoreSurroundings {
+  readonly guard: FileGuard;
+  /** Whether the process with this id lives. */
+  readonly isPresent: (owner: string) => boolean;
+}
+
+const alone: StoreSurroundings = { guard: () => {}, isPresent: () => true };
+
 /** Opens the file, creating and migrating it as needed. */
 export function openStore(settings: StoreSettings): SqliteStore {
-  return openStoreOn(openDatabase(settings), settings);
+  const { database, guard } = openGuardedDatabase(settings);
+  return openStoreOn(database, settings, {
+    guard,
+    isPresent: (owner) => isPresent(settings.path, owner),
+  });
 }
 
 /** The store over an open database, which closes with it; a simulation has several on one. */
-export function openStoreOn(database: DatabaseSync, settings: StoreSettings): SqliteStore {
-  const operations = openOperations(database, settings);
-  const transaction = openTransaction(database);
+export function openStoreOn(
+  database: DatabaseSync,
+  settings: StoreSettings,
+  surroundings: StoreSurroundings = alone,
+): SqliteStore {
+  const operations = openOperations(database, settings, surroundings);
+  const transaction = openTransaction(database, surroundings.guard);
   return {
     execute: (calls) => transaction(calls, operations),
     [Symbol.dispose]: () => {
@@ -59,7 +78,11 @@ export function isLight(call: StoreCall): boolean {
   return lightOperations.has(call.name);
 }
 
-function openOperations(database: DatabaseSync, settings: StoreSettings): StoreOperations {
+function openOperations(
+  database: DatabaseSync,
+  settings: StoreSettings,
+  { isPresent: isOwnerPresent }: StoreSurroundings,
+): StoreOperations {
   const accounts = openAccounts(database);
   const rateWindow = openRateWindow(database, settings.requestsPerMinute);
   const keyGate = openKeyGate(database, rateWindow, settings.prices);
@@ -70,7 +93,12 @@ function openOperations(database: DatabaseSync, settings: StoreSettings): StoreO
       return null;
     },
     admit: openAdmit(database, settings, { accounts, keyGate, rateWindow }),
-    ...openResolve(database, { leaseMs: settings.leaseMs, accounts, rateWindow }),
+    ...openResolve(database, {
+      leaseMs: settings.leaseMs,
+      accounts,
+      rateWindow,
+      isPresent: isOwnerPresent,
+    }),
     ...openAdministration(database, accounts),
     ...openBooks(database, settings),
     verify: openVerify(database),
@@ -96,7 +124,7 @@ type Transaction = (
   operations: StoreOperations,
 ) => readonly StoreAnswer[];
 
-function openTransaction(database: DatabaseSync): Transaction {
+function openTransaction(database: DatabaseSync, guard: FileGuard): Transaction {
   const begin = database.prepare("begin");
   const beginImmediate = database.prepare("begin immediate");
   const commit = database.prepare("commit");
@@ -124,6 +152,7 @@ function openTransaction(database: DatabaseSync): Transaction {
   return (calls, operations) => {
     try {
       (calls.every(isLight) ? begin : beginImmediate).run();
+      guard();
       const answers = calls.map((call) => executeOne(call, operations));
       commit.run();
       return answers;
