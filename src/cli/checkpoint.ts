@@ -10,7 +10,7 @@ const help = `Replaces old entries of the journal by what they add up to. Receip
 
   --before T     entries written before T: 2026-01-31, 2026-01-31T12:00:00Z, or 90d for what is older than 90 days
   --account ID   one account; all of them without it
-  --json         print {"accounts","removed"}
+  --json         print {"accounts","removed","misdated"}
 
 Heads that were kept of removed entries cannot be verified against any more: keep newer ones first
 (\`tributary verify --save-heads FILE\`).
@@ -40,15 +40,23 @@ export const checkpointCommand: Command = {
         account === undefined ? (await ledger.listAccounts()).map(({ id }) => id) : [account];
       let accounts = 0;
       let removed = 0;
+      let misdated = 0;
       for (const id of ids) {
-        const count = await ledger.checkpoint(id, beforeMs);
-        removed += count;
-        if (count > 0) accounts += 1;
+        const done = await ledger.checkpoint(id, beforeMs);
+        removed += done.removed;
+        misdated += done.misdated;
+        if (done.removed > 0) accounts += 1;
       }
       return {
-        json: { accounts, removed },
-        text: `Rolled up: ${counted(removed, "entry", "entries")} of ${counted(accounts, "account", "accounts")}.\n`,
+        json: { accounts, removed, misdated },
+        text: `Rolled up: ${counted(removed, "entry", "entries")} of ${counted(accounts, "account", "accounts")}.\n${warning(misdated)}`,
       };
     });
   },
 };
+
+function warning(misdated: number): string {
+  return misdated === 0
+    ? ""
+    : `Warning: ${counted(misdated, "entry bears", "entries bear")} a later time than that. A clock was ahead when they were written; older entries follow them, so they were rolled up too.\n`;
+}

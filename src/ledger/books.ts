@@ -32,9 +32,15 @@ export interface CheckpointOrder {
   readonly beforeMs: number;
 }
 
-/** How far a checkpoint came; not `done`: there is more to roll up than one step takes. */
-export interface CheckpointStep {
+/** What a checkpoint did. */
+export interface CheckpointResult {
   readonly removed: number;
+  /** Of these, entries with a later time than was asked for: a clock was wrong when they were written. */
+  readonly misdated: number;
+}
+
+/** How far a checkpoint came; not `done`: there may be more to roll up. */
+export interface CheckpointStep extends CheckpointResult {
   readonly done: boolean;
 }
 
@@ -44,6 +50,6 @@ export interface LedgerBooks {
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `tellHeads`: the report has all heads. */
   verify(against: readonly string[], tellHeads?: boolean): Promise<VerifyReport>;
-  /** Rolls up what is older; returns how many entries were removed. */
-  checkpoint(accountId: string, beforeMs: number): Promise<number>;
+  /** Rolls up what is older. */
+  checkpoint(accountId: string, beforeMs: number): Promise<CheckpointResult>;
 }

@@ -33,10 +33,12 @@ export function openLedgerBooks(run: RunOperation): LedgerBooks {
     async checkpoint(accountId, beforeMs) {
       const { id } = await run("showAccount", accountId);
       let removed = 0;
+      let misdated = 0;
       for (;;) {
         const step = await run("checkpoint", { accountId: id, beforeMs });
         removed += step.removed;
-        if (step.done) return removed;
+        misdated += step.misdated;
+        if (step.done) return { removed, misdated };
       }
     },
   };

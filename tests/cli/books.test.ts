@@ -247,7 +247,11 @@ describe("verify", () => {
 describe("checkpoint", () => {
   it("rolls up what is old, and everything still adds up", async () => {
     const before = await json("usage");
-    expect(await json("checkpoint", "--before", "2026-03-02")).toEqual({ accounts: 1, removed: 5 });
+    expect(await json("checkpoint", "--before", "2026-03-02")).toEqual({
+      accounts: 1,
+      removed: 5,
+      misdated: 0,
+    });
     // Bob's first entry is old as well, but one entry is not worth a checkpoint.
     expect(await json("verify")).toMatchObject({ ok: true, entries: 7 });
     expect(await json("usage")).toEqual(before);

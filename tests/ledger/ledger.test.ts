@@ -10,6 +10,7 @@ import { openLeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { AdmitOrder, Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
 import type { StoreSettings } from "../../src/ledger/sqlite/store.ts";
+import { checkpointMisdatedEntries } from "./misdated-entries.ts";
 import { auditProblems, codeOf, defaultSettings, temporaryLedger } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
@@ -314,6 +315,14 @@ describe("when the store cannot", () => {
     expect(threads.started).toHaveLength(2);
     expect(auditProblems(file.path)).toEqual([]);
   });
+});
+
+test("a checkpoint goes by the order of entries where their times cannot be true", async () => {
+  using file = temporaryLedger();
+  let now = 0;
+  const parts = { now: () => now };
+  await using ledger = await openSqliteLedger({ ...defaultSettings, path: file.path }, parts);
+  await checkpointMisdatedEntries(ledger, (nowMs) => (now = nowMs));
 });
 
 /** A renewal that is sent in the same moment as a settlement, again and again; how many leases it says were lost. */

@@ -10,6 +10,7 @@ import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrati
 import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { checkpointMisdatedEntries } from "./misdated-entries.ts";
 import { codeOf, defaultSettings } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
@@ -384,6 +385,12 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     await other.query("rollback");
     await other.end();
     expect(await summing).toEqual([]);
+  });
+
+  test("a checkpoint goes by the order of entries where their times cannot be true", async () => {
+    let now = 0;
+    await using ledger = await open(await newDatabase(), { now: () => now });
+    await checkpointMisdatedEntries(ledger, (nowMs) => (now = nowMs));
   });
 
   test("the journal cannot be changed, also not by hand", async () => {

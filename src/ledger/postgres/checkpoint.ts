@@ -1,7 +1,8 @@
 import { limits } from "../../limits.ts";
 import { checkpointNote } from "../journal.ts";
-import { addEntry, checkpointOf, noCheckpoint, rowsBefore } from "../roll-up.ts";
+import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
 import { unknownAccount } from "../operator-input.ts";
+import { numberOf, type Row } from "../row.ts";
 import type { Database } from "./database.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
 
@@ -16,7 +17,19 @@ const find = {
 };
 const old = {
   name: "checkpoint-entries",
-  text: "select * from tributary.entry where account_id = $1 and sequence > $2 order by sequence limit $3",
+  text: `select * from tributary.entry where account_id = $1 and sequence > $2 and sequence <= $3
+    order by sequence limit $4`,
+};
+const cut = {
+  name: "checkpoint-cut",
+  text: cutStatement({
+    entries: "tributary.entry",
+    accountId: "$1",
+    afterSequence: "$2",
+    beforeMs: "$3",
+    nowMs: "coalesce($4, tributary.now_ms())",
+    rowsMax: "$5",
+  }),
 };
 const keep = {
   name: "checkpoint-keep",
@@ -42,16 +55,28 @@ export function openCheckpoint(database: Database, clock: Clock): PostgresOperat
       if ((await query(lock, accountId)).length === 0) throw unknownAccount(accountId);
       const [row] = await query(find, accountId);
       const from = row === undefined ? noCheckpoint : checkpointOf(row);
-      const rows = await query(old, accountId, from.sequence, limits.checkpointEntriesMax);
-      const rolled = rowsBefore(rows, beforeMs);
+      const findCut = async (rowsMax: number | null): Promise<Row | undefined> =>
+        (await query(cut, accountId, from.sequence, beforeMs, clock(), rowsMax))[0];
+      // All of a large account is looked at only where its first entries show nothing old.
+      const last = (await findCut(limits.checkpointEntriesMax)) ?? (await findCut(null));
+      const rolled =
+        last === undefined
+          ? []
+          : await query(
+              old,
+              accountId,
+              from.sequence,
+              numberOf(last, "sequence"),
+              limits.checkpointEntriesMax,
+            );
       // The checkpoint is an entry itself: for one there would be nothing gained.
-      if (rolled.length < 2) return { removed: 0, done: true };
+      if (rolled.length < 2) return { removed: 0, misdated: 0, done: true };
       const to = rolled.reduce(addEntry, from);
       const { balanceNanos, creditedNanos, hash, heldNanos, sequence } = to;
       const sums = [balanceNanos, heldNanos, creditedNanos];
       await query(keep, accountId, sequence, Buffer.from(hash), ...sums, clock());
       await query(remove, accountId, sequence);
       await query(confirm, accountId, checkpointNote(to), clock());
-      return { removed: rolled.length, done: rolled.length < limits.checkpointEntriesMax };
+      return { removed: rolled.length, misdated: countMisdated(rolled, beforeMs), done: false };
     });
 }

@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import { checkpointNote } from "../journal.ts";
 import type { StoreOperations } from "../operations.ts";
-import { addEntry, checkpointOf, noCheckpoint, rowsBefore } from "../roll-up.ts";
-import { idOf } from "../row.ts";
+import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
+import { idOf, numberOf, type Row } from "../row.ts";
 import type { Accounts } from "./accounts.ts";
 import { getRow } from "./get-row.ts";
 
@@ -12,11 +12,21 @@ export function openCheckpoint(
   database: DatabaseSync,
   accounts: Accounts,
 ): StoreOperations["checkpoint"] {
-  const find = database.prepare(
+  const findCheckpoint = database.prepare(
     "select sequence, hash, balance_nanos, held_nanos, credited_nanos from checkpoint where account_id = ?",
   );
   const old = database.prepare(
-    "select * from entry where account_id = ? and sequence > ? order by sequence limit ?",
+    "select * from entry where account_id = ? and sequence > ? and sequence <= ? order by sequence limit ?",
+  );
+  const cut = database.prepare(
+    cutStatement({
+      entries: "entry",
+      accountId: "?1",
+      afterSequence: "?2",
+      beforeMs: "?3",
+      nowMs: "?4",
+      rowsMax: "?5",
+    }),
   );
   const keep = database.prepare(
     `insert into checkpoint (account_id, sequence, hash, balance_nanos, held_nanos, credited_nanos, at_ms)
@@ -28,12 +38,23 @@ export function openCheckpoint(
   const remove = database.prepare("delete from entry where account_id = ? and sequence <= ?");
   return (order, nowMs) => {
     const { accountId, beforeMs } = order;
-    const row = getRow(find, accountId);
+    const row = getRow(findCheckpoint, accountId);
     const from = row === null ? noCheckpoint : checkpointOf(row);
-    const rows = old.all(accountId, from.sequence, limits.checkpointEntriesMax);
-    const rolled = rowsBefore(rows, beforeMs);
+    const find = (rowsMax: number): Row | null =>
+      getRow(cut, accountId, from.sequence, beforeMs, nowMs, rowsMax);
+    // All of a large account is looked at only where its first entries show nothing old.
+    const last = find(limits.checkpointEntriesMax) ?? find(-1);
+    const rolled =
+      last === null
+        ? []
+        : old.all(
+            accountId,
+            from.sequence,
+            numberOf(last, "sequence"),
+            limits.checkpointEntriesMax,
+          );
     // The checkpoint is an entry itself: for one there would be nothing gained.
-    if (rolled.length < 2) return { removed: 0, done: true };
+    if (rolled.length < 2) return { removed: 0, misdated: 0, done: true };
     const to = rolled.reduce(addEntry, from);
     keep.run(
       accountId,
@@ -58,6 +79,6 @@ export function openCheckpoint(
       },
       nowMs,
     );
-    return { removed: rolled.length, done: rolled.length < limits.checkpointEntriesMax };
+    return { removed: rolled.length, misdated: countMisdated(rolled, beforeMs), done: false };
   };
 }
