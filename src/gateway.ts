@@ -10,6 +10,7 @@ import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/ledger.ts";
+import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger } from "./ledger/sqlite/ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import { limits } from "./limits.ts";
@@ -49,14 +50,16 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
   );
   const deployment = opened.use(await openDeployment(config, parts));
-  const sealKeys = await ledger.sealKeys();
+  const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
   const service: Service = {
     ledger,
     deployment,
     leases,
     telemetry,
-    workers: opened.use(openBodyWorkers(sealKeys)),
-    sealKeys,
+    workers: opened.use(openBodyWorkers(() => sealRing.keys)),
+    get sealKeys() {
+      return sealRing.keys;
+    },
     settings: config,
     timers: systemTimers,
     bounds: openAccountBounds(config.concurrencyPerAccount),

@@ -147,6 +147,9 @@ export const limits = {
   ledgerConnections: 10,
   /** How long a start waits for a server that is not up yet. */
   ledgerStartWaitMs: 60_000,
+  /** How often a process looks for new keys that seal reasoning, and how old one is before it seals: all know it by then. */
+  sealRefreshMs: 15_000,
+  sealKeyLearnMs: 60_000,
   /** How often a transaction that others got in the way of is done again, and a call whose answer was lost. */
   ledgerConflictTries: 8,
   ledgerLostAnswerTries: 2,
@@ -214,3 +217,5 @@ if (limits.bodyStallMs > limits.requestReceiveMs)
   throw new Error("limits: a body that stands still is waited for longer than one that comes");
 if (limits.inputBoundMax > limits.bodyBytesMax)
   throw new Error("limits: the byte-based bound could never be reached");
+if (limits.sealKeyLearnMs < 2 * limits.sealRefreshMs + 2 * limits.ledgerBusyMs)
+  throw new Error("limits: a key would seal before every process has learned of it");

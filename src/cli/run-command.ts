@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   verify: async () => (await import("./verify.ts")).verifyCommand,
   checkpoint: async () => (await import("./checkpoint.ts")).checkpointCommand,
   ledger: async () => (await import("./ledger.ts")).ledgerCommands,
+  seal: async () => (await import("./seal.ts")).sealCommands,
   model: async () => (await import("./model.ts")).modelCommands,
   connect: async () => (await import("./connect.ts")).connectCommand,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
@@ -45,6 +46,8 @@ Usage: tributary COMMAND [--json] [--help]
   checkpoint --before T    replace old entries of the journal by what they add up to
   ledger backup PATH       copy a SQLite ledger while the service runs
   ledger move --to URL     move a SQLite ledger to PostgreSQL
+  seal rotate              make a new key that seals reasoning; older ones go on opening
+  seal list
   model list               models of the embedded engine
   model pull [NAME] [--accept-license]
   connect [CLIENT]         lines to paste for curl, Python, TypeScript, Claude Code, Codex, ...

@@ -35,7 +35,8 @@ export type BodyTaskAnswer = { readonly task: number } & (
   | { readonly type: "failed"; readonly failure: FailureData }
 );
 
-/** What a body worker is started with. */
-export interface BodyWorkerData {
+/** A task as it travels: the keys may be others than at the one before. */
+export type NumberedBodyTask = BodyTask & {
+  readonly task: number;
   readonly sealKeys: readonly SealKey[];
-}
+};

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { prepareEmbeddedPrompt } from "../deployment/embedded/prompt.ts";
 import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
 import type { PromptRecipe } from "../deployment/deployment.ts";
@@ -7,24 +7,23 @@ import { limits } from "../limits.ts";
 import { wireFormats } from "../formats/formats.ts";
 import { parseCountTokens } from "../formats/messages/count-tokens.ts";
 import { openReasoningSeal } from "../seal/reasoning-seal.ts";
-import type { BodyTask, BodyTaskAnswer, BodyWorkerData, CountedTokens } from "./body-tasks.ts";
+import type { BodyTaskAnswer, CountedTokens, NumberedBodyTask } from "./body-tasks.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
 import { noOptions } from "../conversation/conversation.ts";
 import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prepare-request.ts";
 
 // The second, small composition root: what takes long on large input runs here, off the event loop of the streams.
 
-const { sealKeys } = workerData as BodyWorkerData;
 const port = parentPort;
 if (port === null) throw new Error("body-worker.ts runs as a worker thread only");
 
-port.on("message", (message: { readonly task: number } & BodyTask) => {
+port.on("message", (message: NumberedBodyTask) => {
   void answer(message).then(({ reply, transfer }) => port.postMessage(reply, transfer));
 });
 
 type Reply = { readonly reply: BodyTaskAnswer; readonly transfer: ArrayBuffer[] };
 
-async function answer(message: { readonly task: number } & BodyTask): Promise<Reply> {
+async function answer(message: NumberedBodyTask): Promise<Reply> {
   const { task } = message;
   try {
     if (message.type === "count-tokens") {
@@ -40,10 +39,10 @@ async function answer(message: { readonly task: number } & BodyTask): Promise<Re
   }
 }
 
-function prepare(task: BodyTask & { readonly type: "prepare" }): PreparedRequest {
+function prepare(task: NumberedBodyTask & { readonly type: "prepare" }): PreparedRequest {
   const prepared = prepareRequest(task.bytes, {
     format: wireFormats[task.format],
-    reasoning: openReasoningSeal(sealKeys, task.accountId),
+    reasoning: openReasoningSeal(task.sealKeys, task.accountId),
     buildPrompt: promptBuilder(task.recipe),
   });
   const bytes = prepared.prompt?.bytes;
@@ -61,13 +60,13 @@ function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
 }
 
 async function countTokens(
-  task: BodyTask & { readonly type: "count-tokens" },
+  task: NumberedBodyTask & { readonly type: "count-tokens" },
 ): Promise<CountedTokens> {
   // Loaded at the first count: the vocabulary takes time and memory that most processes never need.
   const { countTextTokens } = await import("./count-text-tokens.ts");
   const countable = parseCountTokens(
     parseJsonBody(task.bytes),
-    openReasoningSeal(sealKeys, task.accountId),
+    openReasoningSeal(task.sealKeys, task.accountId),
   );
   const written = promptBuilder(task.recipe)?.(countable.conversation, noOptions) ?? null;
   const isAsked = written !== null && written.bytes.byteLength <= limits.countTokensAskBytesMax;

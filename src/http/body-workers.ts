@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { Failure, failureFromData } from "../failure.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import { entryUrl } from "../worker-url.ts";
-import type { BodyTask, BodyTaskAnswer, BodyWorkerData, CountedTokens } from "./body-tasks.ts";
+import type { BodyTask, BodyTaskAnswer, CountedTokens, NumberedBodyTask } from "./body-tasks.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
 /** Threads for what would hold up the streams: large bodies on one, token counts on another. */
@@ -11,11 +11,11 @@ export interface BodyWorkers extends AsyncDisposable {
   countTokens(task: BodyTask & { readonly type: "count-tokens" }): Promise<CountedTokens>;
 }
 
-/** Opens the threads; each starts with its first task. */
-export function openBodyWorkers(sealKeys: readonly SealKey[]): BodyWorkers {
+/** Opens the threads; each starts with its first task, and each task gets the keys of its moment. */
+export function openBodyWorkers(sealKeys: () => readonly SealKey[]): BodyWorkers {
   // Apart, so that a slow count never waits in front of a generation.
-  const preparing = openThread({ sealKeys });
-  const counting = openThread({ sealKeys });
+  const preparing = openThread(sealKeys);
+  const counting = openThread(sealKeys);
   return {
     async prepare(task) {
       const answer = await preparing.run(task);
@@ -43,13 +43,13 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-function openThread(data: BodyWorkerData): Thread {
+function openThread(sealKeys: () => readonly SealKey[]): Thread {
   let worker: Worker | null = null;
   let tasks = 0;
   const waiting = new Map<number, Waiting>();
 
   function start(): Worker {
-    const started = new Worker(entryUrl("body-worker", import.meta.url), { workerData: data });
+    const started = new Worker(entryUrl("body-worker", import.meta.url));
     started.unref();
     started.on("message", (answer: BodyTaskAnswer) => {
       const asker = waiting.get(answer.task);
@@ -82,7 +82,8 @@ function openThread(data: BodyWorkerData): Thread {
       const number = tasks;
       return new Promise((resolve, reject) => {
         waiting.set(number, { resolve, reject });
-        running.postMessage({ ...task, task: number }, [task.bytes.buffer]);
+        const message: NumberedBodyTask = { ...task, task: number, sealKeys: sealKeys() };
+        running.postMessage(message, [task.bytes.buffer]);
       });
     },
     async stop() {

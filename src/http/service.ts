@@ -14,6 +14,7 @@ import type { Readiness } from "./readiness.ts";
 export interface Service extends GenerationParts {
   readonly ledger: Ledger & LedgerForCallers;
   readonly workers: BodyWorkers;
+  /** As they are now: a rotation reaches a running service. */
   readonly sealKeys: readonly SealKey[];
   readonly settings: ServiceSettings;
   readonly timers: Timers;

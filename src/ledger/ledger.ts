@@ -126,6 +126,14 @@ export interface KeyRecord {
   readonly revokedAtMs: number | null;
 }
 
+/** A key that seals reasoning. */
+export interface SealKeyRecord {
+  readonly id: string;
+  readonly secret: Uint8Array;
+  /** Since it was made, by the store's clock. */
+  readonly ageMs: number;
+}
+
 /** What was made because the ledger was empty. `secret` is the whole key, shown once. */
 export interface FirstAccount {
   readonly account: Account;
@@ -150,6 +158,8 @@ export interface LedgerAdministration {
   ): Promise<{ readonly record: KeyRecord; readonly secret: string }>;
   listKeys(accountId: string): Promise<readonly KeyRecord[]>;
   revokeKey(id: string): Promise<KeyRecord>;
-  /** The keys that seal reasoning, oldest first, the current one last; made at the first call. */
-  sealKeys(): Promise<readonly { readonly id: string; readonly secret: Uint8Array }[]>;
+  /** The keys that seal reasoning, oldest first; one is made at the first call. */
+  sealKeys(): Promise<readonly SealKeyRecord[]>;
+  /** Adds a key; the older ones stay. */
+  rotateSealKey(): Promise<SealKeyRecord>;
 }

@@ -10,6 +10,7 @@ import type {
   KeyId,
   KeyRecord,
   RequestId,
+  SealKeyRecord,
   Settled,
   Settlement,
 } from "./ledger.ts";
@@ -39,8 +40,8 @@ export interface NewKey {
   readonly secretHash: Uint8Array;
 }
 
-/** A key that seals reasoning. */
-export interface StoredSealKey {
+/** A key that seals reasoning, to be made. */
+export interface NewSealKey {
   readonly id: string;
   readonly secret: Uint8Array;
 }
@@ -87,7 +88,8 @@ export interface StoreOperations {
   listKeys(accountId: string, nowMs: number): readonly KeyRecord[];
   revokeKey(id: string, nowMs: number): KeyRecord;
   /** `fresh` is kept when there is none yet. */
-  sealKeys(fresh: StoredSealKey, nowMs: number): readonly StoredSealKey[];
+  sealKeys(fresh: NewSealKey, nowMs: number): readonly SealKeyRecord[];
+  addSealKey(fresh: NewSealKey, nowMs: number): SealKeyRecord;
   /** null: there is no such request, or it is not of the account that was named. */
   receipt(
     order: { readonly requestId: string; readonly accountId: AccountId | null },

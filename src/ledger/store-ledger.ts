@@ -5,7 +5,14 @@ import { newApiKey, newLedgerId, parseApiKey } from "./api-key.ts";
 import type { LedgerBooks } from "./books.ts";
 import type { Ledger, LedgerAdministration, Settled, Settlement } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
-import type { AnswerOf, ArgumentOf, NewKey, OperationName, RunOperation } from "./operations.ts";
+import type {
+  AnswerOf,
+  ArgumentOf,
+  NewKey,
+  NewSealKey,
+  OperationName,
+  RunOperation,
+} from "./operations.ts";
 import type { LedgerForCallers } from "./receipt.ts";
 import { unknownKey } from "./refusals.ts";
 import { openLedgerBooks, openLedgerForCallers } from "./store-books.ts";
@@ -225,7 +232,8 @@ function administration(client: StoreClient): LedgerAdministration {
     },
     listKeys: (accountId) => run("listKeys", accountId),
     revokeKey: (id) => run("revokeKey", id),
-    sealKeys: () => run("sealKeys", { id: randomBytes(6).toString("hex"), secret: sealSecret() }),
+    sealKeys: () => run("sealKeys", newSealKey()),
+    rotateSealKey: () => run("addSealKey", newSealKey()),
   };
 }
 
@@ -238,8 +246,8 @@ function newKey(
   return { key: { id, accountId, name, secretHash }, secret };
 }
 
-function sealSecret(): Uint8Array {
-  return new Uint8Array(randomBytes(32));
+function newSealKey(): NewSealKey {
+  return { id: randomBytes(6).toString("hex"), secret: new Uint8Array(randomBytes(32)) };
 }
 
 /** Faults of the store as the operator should read them. */

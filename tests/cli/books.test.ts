@@ -244,6 +244,20 @@ describe("verify", () => {
   });
 });
 
+describe("seal", () => {
+  it("rotates, and lists without secrets", async () => {
+    await json("seal", "list");
+    const { id } = (await json("seal", "rotate")) as { readonly id: string };
+    const listed = await json("seal", "list");
+    expect(listed).toMatchObject([{}, { id, age_seconds: expect.any(Number) as unknown }]);
+    const { stdout } = await run("seal", "rotate");
+    expect(stdout).toMatch(
+      /^Made key [0-9a-f]{12}\. Services that run .* older keys go on opening\.\n$/,
+    );
+    expect((await run("seal", "list")).stdout).toMatch(/^ID +AGE\n[0-9a-f]{12} +\d+ s\n/);
+  });
+});
+
 describe("checkpoint", () => {
   it("rolls up what is old, and everything still adds up", async () => {
     const before = await json("usage");

@@ -393,6 +393,14 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     await checkpointMisdatedEntries(ledger, (nowMs) => (now = nowMs));
   });
 
+  test("a key that seals is added beside those that are there", async () => {
+    await using ledger = await open(await newDatabase(), { now: () => 5_000 });
+    const [first] = await ledger.sealKeys();
+    const second = await ledger.rotateSealKey();
+    expect(await ledger.sealKeys()).toEqual([first, second]);
+    expect([first?.ageMs, second.ageMs, second.secret.length]).toEqual([0, 0, 32]);
+  });
+
   test("the journal cannot be changed, also not by hand", async () => {
     const url = await newDatabase();
     await using ledger = await open(url);

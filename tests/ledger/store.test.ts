@@ -417,7 +417,12 @@ describe("administration", () => {
     using store = open();
     const first = { id: "one", secret: new Uint8Array(32).fill(1) };
     const second = { id: "two", secret: new Uint8Array(32).fill(2) };
-    expect(run(store, "sealKeys", first)).toEqual([first]);
-    expect(run(store, "sealKeys", second)).toEqual([first]);
+    expect(run(store, "sealKeys", first, 5)).toEqual([{ ...first, ageMs: 0 }]);
+    expect(run(store, "sealKeys", second, 7)).toEqual([{ ...first, ageMs: 2 }]);
+    expect(run(store, "addSealKey", second, 9)).toEqual({ ...second, ageMs: 0 });
+    expect(run(store, "sealKeys", first, 10)).toEqual([
+      { ...first, ageMs: 5 },
+      { ...second, ageMs: 1 },
+    ]);
   });
 });

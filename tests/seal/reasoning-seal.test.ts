@@ -28,6 +28,29 @@ describe("sealed reasoning", () => {
       expect(seal.unseal(nonsense)).toBeNull();
   });
 
+  it("opens only as it was spelled, though base64 has spellings that decode alike", () => {
+    const sealed = ["", "a", "ab", "abc"].map((text) => seal.seal(text));
+    const signer = seal.openSigner();
+    const signature = signer.finish();
+    // The tag's last digit carries bits that no byte has, for two of three lengths.
+    const respelled = [...sealed, signature].flatMap((text) => [
+      ...["A", "B", "C", "D", "E", "x", "_"].map((digit) => text.slice(0, -1) + digit),
+      `${text}=`,
+      `${text}==`,
+      `${text}!`,
+      `${text.slice(0, -4)} ${text.slice(-4)}`,
+      text.replaceAll("_", "/").replaceAll("-", "+"),
+    ]);
+    const others = respelled.filter((text) => text !== signature && !sealed.includes(text));
+    const decoded = (text: string): string =>
+      Buffer.from(text.split(".")[2] ?? "", "base64url").toString("hex");
+    const all = [...sealed, signature];
+    const alike = others.filter((text) => all.some((one) => decoded(one) === decoded(text)));
+    expect(alike.length).toBeGreaterThan(10);
+    for (const text of others)
+      expect([seal.unseal(text), seal.verify("", text)]).toEqual([null, false]);
+  });
+
   it("does not open for another account, nor without its key", () => {
     const sealed = seal.seal("secret");
     expect(openReasoningSeal(ring, "acct_b").unseal(sealed)).toBeNull();

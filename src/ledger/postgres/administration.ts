@@ -8,7 +8,7 @@ import {
   unknownAccount,
 } from "../operator-input.ts";
 import type { NewAccount } from "../operations.ts";
-import { accountOf, bytesOf, textOf } from "../row.ts";
+import { accountOf, bytesOf, textOf, numberOf } from "../row.ts";
 import type { Database, Query } from "./database.ts";
 import { createKey, openKeyAdministration } from "./key-administration.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
@@ -25,6 +25,7 @@ type Administration = Pick<
   | "listKeys"
   | "revokeKey"
   | "sealKeys"
+  | "addSealKey"
 >;
 
 const accountColumns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
@@ -58,7 +59,8 @@ const lockFirst = {
 };
 const sealKeyList = {
   name: "seal-keys",
-  text: "select id, secret from tributary.seal_key order by sequence",
+  text: `select id, secret, coalesce($1, tributary.now_ms()) - created_at_ms as age_ms
+    from tributary.seal_key order by sequence`,
 };
 const sealKeyInsert = {
   name: "create-seal-key",
@@ -80,7 +82,7 @@ export function openAdministration(database: Database, clock: Clock): Administra
         if ((await query(any)).length > 0) return null;
         return { account: await create(query, account), key: await createKey(query, key, clock) };
       }),
-    listAccounts: async () => (await database.query(list)).map(accountOf),
+    listAccounts: async () => (await database.unhurried(list)).map(accountOf),
     showAccount: (id) => show(database.query, id),
     creditAccount: ({ amountNanos, id, note }) =>
       database.transaction(async (query) => {
@@ -98,20 +100,25 @@ export function openAdministration(database: Database, clock: Clock): Administra
         return accountOf(row);
       }),
     sealKeys: async (fresh) => {
-      const there = await database.query(sealKeyList);
+      const there = await database.query(sealKeyList, clock());
       const rows =
         there.length > 0
           ? there
           : await database.transaction(async (query) => {
               await query(lockFirst);
-              if ((await query(sealKeyList)).length === 0)
+              if ((await query(sealKeyList, clock())).length === 0)
                 await query(sealKeyInsert, fresh.id, Buffer.from(fresh.secret), clock());
-              return query(sealKeyList);
+              return query(sealKeyList, clock());
             });
       return rows.map((row) => ({
         id: textOf(row, "id"),
         secret: bytesOf(row, "secret"),
+        ageMs: numberOf(row, "age_ms"),
       }));
+    },
+    addSealKey: async (fresh) => {
+      await database.query(sealKeyInsert, fresh.id, Buffer.from(fresh.secret), clock());
+      return { ...fresh, ageMs: 0 };
     },
   };
 }

@@ -3,7 +3,8 @@ import { checkpointNote } from "../journal.ts";
 import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { numberOf, type Row } from "../row.ts";
-import type { Database } from "./database.ts";
+import type { CheckpointOrder } from "../books.ts";
+import type { Database, Query } from "./database.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
 
 const lock = {
@@ -55,22 +56,9 @@ export function openCheckpoint(database: Database, clock: Clock): PostgresOperat
       if ((await query(lock, accountId)).length === 0) throw unknownAccount(accountId);
       const [row] = await query(find, accountId);
       const from = row === undefined ? noCheckpoint : checkpointOf(row);
-      const findCut = async (rowsMax: number | null): Promise<Row | undefined> =>
-        (await query(cut, accountId, from.sequence, beforeMs, clock(), rowsMax))[0];
-      // All of a large account is looked at only where its first entries show nothing old.
-      const last = (await findCut(limits.checkpointEntriesMax)) ?? (await findCut(null));
-      const rolled =
-        last === undefined
-          ? []
-          : await query(
-              old,
-              accountId,
-              from.sequence,
-              numberOf(last, "sequence"),
-              limits.checkpointEntriesMax,
-            );
+      const rolled = await readOld(query, { accountId, beforeMs }, { from: from.sequence, clock });
       // The checkpoint is an entry itself: for one there would be nothing gained.
-      if (rolled.length < 2) return { removed: 0, misdated: 0, done: true };
+      if (rolled.length === 0) return { removed: 0, misdated: 0, done: true };
       const to = rolled.reduce(addEntry, from);
       const { balanceNanos, creditedNanos, hash, heldNanos, sequence } = to;
       const sums = [balanceNanos, heldNanos, creditedNanos];
@@ -79,4 +67,20 @@ export function openCheckpoint(database: Database, clock: Clock): PostgresOperat
       await query(confirm, accountId, checkpointNote(to), clock());
       return { removed: rolled.length, misdated: countMisdated(rolled, beforeMs), done: false };
     });
+}
+
+/** The entries that one step rolls up; none where fewer than two are old. */
+async function readOld(
+  query: Query,
+  { accountId, beforeMs }: CheckpointOrder,
+  { clock, from }: { readonly clock: Clock; readonly from: number },
+): Promise<readonly Row[]> {
+  const max = limits.checkpointEntriesMax;
+  // All of a large account is looked at only where its first entries show nothing old.
+  for (const rowsMax of [max, null]) {
+    const [row] = await query(cut, accountId, from, beforeMs, clock(), rowsMax);
+    const last = row === undefined ? 0 : numberOf(row, "sequence");
+    if (last >= from + 2) return query(old, accountId, from, last, max);
+  }
+  return [];
 }

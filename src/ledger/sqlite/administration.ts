@@ -24,6 +24,7 @@ type Administration = KeyAdministration &
     | "creditAccount"
     | "setAccountStatus"
     | "sealKeys"
+    | "addSealKey"
   >;
 
 const accountColumns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
@@ -78,18 +79,28 @@ export function openAdministration(database: DatabaseSync, accounts: Accounts): 
       setStatus.run(order.status, order.id);
       return show(order.id);
     },
-    sealKeys: openSealKeys(database),
+    ...openSealKeys(database),
   };
 }
 
-function openSealKeys(database: DatabaseSync): Administration["sealKeys"] {
-  const list = database.prepare("select id, secret from seal_key order by sequence");
+function openSealKeys(database: DatabaseSync): Pick<Administration, "sealKeys" | "addSealKey"> {
+  const list = database.prepare("select id, secret, created_at_ms from seal_key order by sequence");
   const insert = database.prepare(
     "insert into seal_key (id, secret, created_at_ms) values (?, ?, ?)",
   );
-  return (fresh, nowMs) => {
-    if (list.all().length === 0) insert.run(fresh.id, fresh.secret, nowMs);
-    return list.all().map((row) => ({ id: textOf(row, "id"), secret: bytesOf(row, "secret") }));
+  return {
+    sealKeys(fresh, nowMs) {
+      if (list.all().length === 0) insert.run(fresh.id, fresh.secret, nowMs);
+      return list.all().map((row) => ({
+        id: textOf(row, "id"),
+        secret: bytesOf(row, "secret"),
+        ageMs: nowMs - numberOf(row, "created_at_ms"),
+      }));
+    },
+    addSealKey(fresh, nowMs) {
+      insert.run(fresh.id, fresh.secret, nowMs);
+      return { ...fresh, ageMs: 0 };
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import { checkpointNote } from "../journal.ts";
+import type { CheckpointOrder } from "../books.ts";
 import type { StoreOperations } from "../operations.ts";
 import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
 import { idOf, numberOf, type Row } from "../row.ts";
@@ -12,22 +13,10 @@ export function openCheckpoint(
   database: DatabaseSync,
   accounts: Accounts,
 ): StoreOperations["checkpoint"] {
-  const findCheckpoint = database.prepare(
+  const find = database.prepare(
     "select sequence, hash, balance_nanos, held_nanos, credited_nanos from checkpoint where account_id = ?",
   );
-  const old = database.prepare(
-    "select * from entry where account_id = ? and sequence > ? and sequence <= ? order by sequence limit ?",
-  );
-  const cut = database.prepare(
-    cutStatement({
-      entries: "entry",
-      accountId: "?1",
-      afterSequence: "?2",
-      beforeMs: "?3",
-      nowMs: "?4",
-      rowsMax: "?5",
-    }),
-  );
+  const readOld = openOldEntries(database);
   const keep = database.prepare(
     `insert into checkpoint (account_id, sequence, hash, balance_nanos, held_nanos, credited_nanos, at_ms)
      values (?, ?, ?, ?, ?, ?, ?)
@@ -38,23 +27,11 @@ export function openCheckpoint(
   const remove = database.prepare("delete from entry where account_id = ? and sequence <= ?");
   return (order, nowMs) => {
     const { accountId, beforeMs } = order;
-    const row = getRow(findCheckpoint, accountId);
+    const row = getRow(find, accountId);
     const from = row === null ? noCheckpoint : checkpointOf(row);
-    const find = (rowsMax: number): Row | null =>
-      getRow(cut, accountId, from.sequence, beforeMs, nowMs, rowsMax);
-    // All of a large account is looked at only where its first entries show nothing old.
-    const last = find(limits.checkpointEntriesMax) ?? find(-1);
-    const rolled =
-      last === null
-        ? []
-        : old.all(
-            accountId,
-            from.sequence,
-            numberOf(last, "sequence"),
-            limits.checkpointEntriesMax,
-          );
+    const rolled = readOld(order, from.sequence, nowMs);
     // The checkpoint is an entry itself: for one there would be nothing gained.
-    if (rolled.length < 2) return { removed: 0, misdated: 0, done: true };
+    if (rolled.length === 0) return { removed: 0, misdated: 0, done: true };
     const to = rolled.reduce(addEntry, from);
     keep.run(
       accountId,
@@ -80,5 +57,38 @@ export function openCheckpoint(
       nowMs,
     );
     return { removed: rolled.length, misdated: countMisdated(rolled, beforeMs), done: false };
+  };
+}
+
+type ReadOldEntries = (
+  order: CheckpointOrder,
+  afterSequence: number,
+  nowMs: number,
+) => readonly Row[];
+
+/** The entries that one step rolls up; none where fewer than two are old. */
+function openOldEntries(database: DatabaseSync): ReadOldEntries {
+  const read = database.prepare(
+    "select * from entry where account_id = ? and sequence > ? and sequence <= ? order by sequence limit ?",
+  );
+  const cut = database.prepare(
+    cutStatement({
+      entries: "entry",
+      accountId: "?1",
+      afterSequence: "?2",
+      beforeMs: "?3",
+      nowMs: "?4",
+      rowsMax: "?5",
+    }),
+  );
+  return ({ accountId, beforeMs }, afterSequence, nowMs) => {
+    const max = limits.checkpointEntriesMax;
+    // All of a large account is looked at only where its first entries show nothing old.
+    for (const rowsMax of [max, -1]) {
+      const row = getRow(cut, accountId, afterSequence, beforeMs, nowMs, rowsMax);
+      const last = row === null ? 0 : numberOf(row, "sequence");
+      if (last >= afterSequence + 2) return read.all(accountId, afterSequence, last, max);
+    }
+    return [];
   };
 }
