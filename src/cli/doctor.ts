@@ -6,43 +6,32 @@ import { type Config, parseConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
+import { type Check, failed, formatCheck, passed } from "./check.ts";
 import { counted } from "./counted.ts";
 import { type Command, type CommandLine, misuse, type Outcome, type Shell } from "./command.ts";
 import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
-import {
-  type FormatTrial,
-  formatTrials,
-  recordOf,
-  type TrialAccess,
-  type TrialResult,
-  tryBody,
-  tryStream,
-} from "./format-trial.ts";
+import { checkFormats } from "./format-checks.ts";
+import { recordOf, type TrialAccess } from "./format-trial.ts";
+import { nameModel } from "./model-name.ts";
 import { openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
+import { checkRunningService, readRunningService } from "./running-service.ts";
 import { engineOrigin, ledgerOrigin } from "./settings.ts";
 import { spellCommands } from "./spell-commands.ts";
 
 const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats; of the
 embedded engine it tells what it runs on, and its tokens per second.
 
-  tributary doctor                          tries the deployment through a service of its own, which leaves the
-                                            ledger alone; weights that are missing are downloaded
-  tributary doctor --url URL --key KEY      tries a service that runs; the account pays for six tiny answers
+  tributary doctor               looks at the ledger and the engine of the settings here, and tries the engine through a
+                                 service of its own, which leaves the ledger alone; it downloads no weights
+  tributary doctor --url URL     asks a service that runs: is it there and ready, and, with a key, does it answer in each
+                                 format; the key's account pays for six tiny answers
 
+  --key KEY           a key of that service; better in TRIBUTARY_API_KEY, as others see a command line
   --timeout SECONDS   how long to wait for the deployment and for each answer (default 600 for the embedded
                       engine, else 30)
   --json              print {"ok","checks":[{"name","ok","message","fix"}]}; exit 1 when a check fails
 `;
-
-/** One thing that was looked at. */
-interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly message: string;
-  /** What to do; null when it is well. */
-  readonly fix: string | null;
-}
 
 const warningFix = "correct or remove it: as it is, it changes nothing";
 
@@ -52,46 +41,39 @@ export const doctorCommand: Command = {
   operands: [],
   options: { url: { type: "string" }, key: { type: "string" }, timeout: { type: "string" } },
   run: async (line, shell) => {
-    const running = readAccess(line);
-    const timeout = readTimeout(line);
-    const parsed = parseConfig(shell.environment, shell.folder);
-    if (!parsed.ok) {
-      const problems = parsed.problems.map((problem) =>
-        failed("settings", problem.wrong, problem.remedy),
-      );
-      const warnings = parsed.warnings.map((warning) => failed("settings", warning, warningFix));
-      return report([...problems, ...warnings], shell);
-    }
-    const { config, warnings } = parsed;
-    const timeoutMs =
-      timeout ?? (config.deployment === null && running === null ? 600_000 : 30_000);
-    const checks = [
-      passed("looks at", describeTargets(config, shell)),
-      settingsCheck(warnings),
-      await checkLedger(config, shell),
-    ];
-    const trials =
+    const running = readRunningService(line, shell);
+    const timeoutMs = readTimeout(line);
+    const found =
       running === null
-        ? await checkOwnService(config, { shell, timeoutMs })
-        : await checkFormats(running, { advice: adviseOnService, timeoutMs });
-    return report([...checks, ...trials], shell);
+        ? checkSettings(shell, timeoutMs)
+        : checkRunningService(running, timeoutMs ?? patience.elsewhereMs);
+    return report(found, shell, line.json);
   },
 };
+
+/** Milliseconds: weights may load for minutes, a server elsewhere answers or is not there. */
+const patience = { embeddedMs: 600_000, elsewhereMs: 30_000 };
+
+async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGenerator<Check> {
+  const parsed = parseConfig(shell.environment, shell.folder);
+  const warnings = parsed.warnings.map((warning) => failed("settings", warning, warningFix));
+  if (!parsed.ok) {
+    yield* parsed.problems.map(({ remedy, wrong }) => failed("settings", wrong, remedy));
+    yield* warnings;
+    return;
+  }
+  const { config } = parsed;
+  yield passed("looks at", describeTargets(config, shell));
+  yield settingsCheck(parsed.warnings);
+  yield await checkLedger(config, shell);
+  const usual = config.deployment === null ? patience.embeddedMs : patience.elsewhereMs;
+  yield* checkOwnService(config, { shell, timeoutMs: timeoutMs ?? usual });
+}
 
 /** The shell's settings may be other ones than those of the service that its caller has in mind. */
 function describeTargets(config: Config, shell: Shell): string {
   const engine = config.deployment?.url ?? `the embedded engine`;
   return `ledger ${placeOf(config)} (${ledgerOrigin(shell)}), engine ${engine} (${engineOrigin(shell)})`;
-}
-
-function readAccess(line: CommandLine): TrialAccess | null {
-  const { key, url } = line.texts;
-  if (url === undefined && key === undefined) return null;
-  if (url === undefined || key === undefined)
-    throw misuse("--url and --key belong together: the address of a service and a key of it.");
-  if (!/^https?:\/\//.test(url) || URL.parse(url) === null)
-    throw misuse(`--url ${JSON.stringify(url)} is no address: write it as http://127.0.0.1:8080.`);
-  return { url: url.replace(/\/+(?:v1\/*)?$/, ""), key };
 }
 
 function readTimeout(line: CommandLine): number | null {
@@ -146,10 +128,15 @@ interface OwnService {
 }
 
 /** A service of its own over a ledger that is thrown away, so that no account pays and no key is needed. */
-async function checkOwnService(
+async function* checkOwnService(
   config: Config,
   { shell, timeoutMs }: OwnService,
-): Promise<readonly Check[]> {
+): AsyncGenerator<Check> {
+  const missing = config.deployment === null ? await findMissingWeights(config) : null;
+  if (missing !== null) {
+    yield missing;
+    return;
+  }
   const folder = await mkdtemp(join(tmpdir(), "tributary-doctor-"));
   const lines: string[] = [];
   const log = openLog({
@@ -167,25 +154,48 @@ async function checkOwnService(
       onProgress: (now) => progress.report(now),
     });
     const ready = await waitUntilReady(gateway, { lines, config, progress, timeoutMs });
-    if (!ready.ok || gateway.first === null) return [ready];
+    yield ready;
+    if (!ready.ok || gateway.first === null) return;
     const access = { url: gateway.address.url, key: gateway.first.secret };
-    const formats = await checkFormats(access, {
-      advice: () => adviseOnDeployment(config),
-      timeoutMs,
-    });
+    yield* checkFormats(access, { advice: () => adviseOnDeployment(config), timeoutMs });
     const engine = await checkEngine(access, { lines, config, timeoutMs });
-    return [ready, ...formats, ...engine];
+    if (engine !== null) yield engine;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
-    const fix =
-      error instanceof ModelSettingError
-        ? "correct TRIBUTARY_MODEL, or remove it to get the catalog's default"
-        : adviseOnDeployment(config);
-    return [failed("deployment", message, fix)];
+    const fix = (await isModelSettingError(error)) ? modelSettingFix : adviseOnDeployment(config);
+    yield failed("deployment", message, fix);
   } finally {
     progress.pause();
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const modelSettingFix = "correct TRIBUTARY_MODEL, or remove it to get the catalog's default";
+
+async function isModelSettingError(error: unknown): Promise<boolean> {
+  const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
+  return error instanceof ModelSettingError;
+}
+
+/** Whoever asks whether all is well did not ask for a download. */
+async function findMissingWeights(config: Config): Promise<Check | null> {
+  const { findModel, listModels } = await import("../deployment/embedded/models.ts");
+  try {
+    const model = findModel(config.model);
+    if (model.type === "file") return null;
+    const listed = (await listModels(config)).find(({ name }) => name === model.name);
+    if (listed !== undefined && listed.path !== null) return null;
+    return failed(
+      "deployment",
+      `the weights of ${model.name} are not on this machine, and doctor downloads nothing`,
+      "tributary model pull fetches them, or the first tributary serve; for another engine set TRIBUTARY_DEPLOYMENT_URL",
+    );
+  } catch (error) {
+    return failed(
+      "deployment",
+      error instanceof Error ? error.message : String(error),
+      modelSettingFix,
+    );
   }
 }
 
@@ -195,24 +205,21 @@ interface EngineTrying {
   readonly timeoutMs: number;
 }
 
-/** What the embedded engine runs on and how fast it writes; nothing for another deployment. */
+/** What the embedded engine runs on and how fast it writes; null for another deployment. */
 async function checkEngine(
   access: TrialAccess,
   { config, lines, timeoutMs }: EngineTrying,
-): Promise<readonly Check[]> {
+): Promise<Check | null> {
   const engine = describeEngine(lines);
-  if (engine === null) return [];
+  if (engine === null) return null;
   const signal = AbortSignal.timeout(timeoutMs);
   const speed = await trySpeed(access, signal, () => performance.now());
-  if (!speed.ok)
-    return [failed("engine", `${engine}; ${speed.message}`, adviseOnDeployment(config))];
+  if (!speed.ok) return failed("engine", `${engine}; ${speed.message}`, adviseOnDeployment(config));
   const { tokens, tokensPerSecond } = speed;
-  return [
-    passed(
-      "engine",
-      `${engine}; ${tokensPerSecond.toFixed(1)} tokens per second over ${String(tokens)} tokens`,
-    ),
-  ];
+  return passed(
+    "engine",
+    `${engine}; ${tokensPerSecond.toFixed(1)} tokens per second over ${String(tokens)} tokens`,
+  );
 }
 
 function trialConfig(config: Config, folder: string): Config {
@@ -246,7 +253,7 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
     const text = await response.text();
     if (response.ok) {
       waiting.progress.pause();
-      return passed("deployment", describeDeployment(gateway));
+      return passed("deployment", await describeDeployment(gateway, waiting.config));
     }
     message = readyMessage(text) ?? message;
     await sleep(250);
@@ -267,8 +274,10 @@ function readyMessage(text: string): string | null {
   }
 }
 
-function describeDeployment(gateway: Gateway): string {
-  const { contextTokens, model, takesTools } = gateway.describe();
+async function describeDeployment(gateway: Gateway, config: Config): Promise<string> {
+  const description = gateway.describe();
+  const { contextTokens, takesTools } = description;
+  const model = await nameModel(config, description);
   const context =
     contextTokens === null
       ? "context length not known"
@@ -289,79 +298,24 @@ function lastCause(lines: readonly string[]): string | null {
   return words.length === 0 ? null : words.join(": ");
 }
 
-interface Trying {
-  readonly advice: (status: number | null) => string;
-  readonly timeoutMs: number;
-}
-
-async function checkFormats(access: TrialAccess, trying: Trying): Promise<readonly Check[]> {
-  const checks: Check[] = [];
-  // One after another: an account may run only so many at a time.
-  for (const trial of formatTrials) checks.push(await checkFormat(trial, access, trying));
-  return checks;
-}
-
-async function checkFormat(
-  trial: FormatTrial,
-  access: TrialAccess,
-  trying: Trying,
-): Promise<Check> {
-  const startedAt = performance.now();
-  const bodyResult = await tryBody(trial, access, AbortSignal.timeout(trying.timeoutMs));
-  const bodyMs = performance.now() - startedAt;
-  if (!bodyResult.ok) return formatFailed(trial.name, bodyResult, trying);
-  const streamResult = await tryStream(trial, access, AbortSignal.timeout(trying.timeoutMs));
-  const streamMs = performance.now() - startedAt - bodyMs;
-  if (!streamResult.ok) return formatFailed(`${trial.name} streamed`, streamResult, trying);
-  const tokens = `${String(bodyResult.inputTokens)} tokens in, ${String(bodyResult.outputTokens)} out`;
-  return passed(
-    trial.name,
-    `${tokens}, ${bodyMs.toFixed(0)} ms; streamed ${streamMs.toFixed(0)} ms`,
-  );
-}
-
-function formatFailed(
-  name: string,
-  result: TrialResult & { readonly ok: false },
-  trying: Trying,
-): Check {
-  const status = result.status === null ? "" : `${String(result.status)} `;
-  return failed(name, `${status}${result.message}`, trying.advice(result.status));
-}
-
-function adviseOnService(status: number | null): string {
-  if (status === null) return "see that the service runs at this address: tributary serve";
-  if (status === 401) return "make a key: tributary key create ACCOUNT";
-  if (status === 402) return "give the account credit: tributary account credit ID AMOUNT";
-  if (status === 403) return "enable the account: tributary account enable ID";
-  if (status === 429) return "wait until other requests of the account have ended";
-  return "run doctor without --url beside the service, with its settings, to try the deployment alone";
-}
-
 function adviseOnDeployment(config: Config): string {
   if (config.deployment === null)
     return "tributary model pull reads the weights again and replaces damaged ones, tributary model list names others; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
   return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with tributary serve shows its own words`;
 }
 
-function passed(name: string, message: string): Check {
-  return { name, ok: true, message, fix: null };
-}
-
-function failed(name: string, message: string, fix: string): Check {
-  return { name, ok: false, message, fix };
-}
-
-function report(found: readonly Check[], { programName }: Shell): Outcome {
-  const checks = found.map((check) => ({
-    ...check,
-    fix: check.fix === null ? null : spellCommands(check.fix, programName),
-  }));
+/** On a terminal each check is shown as soon as it is known: some take minutes. */
+async function report(
+  found: AsyncGenerator<Check>,
+  { programName, stdout }: Shell,
+  json: boolean,
+): Promise<Outcome> {
+  const checks: Check[] = [];
+  for await (const { fix, ...check } of found) {
+    const spelled = { ...check, fix: fix === null ? null : spellCommands(fix, programName) };
+    checks.push(spelled);
+    if (!json) stdout.write(formatCheck(spelled));
+  }
   const ok = checks.every((check) => check.ok);
-  const width = Math.max(...checks.map(({ name }) => name.length));
-  const lines = checks.map((check) => {
-    const head = `${check.ok ? "ok  " : "FAIL"}  ${check.name.padEnd(width)}  ${check.message}`;
-    return check.fix === null ? head : `${head}\n      ${" ".repeat(width)}  fix: ${check.fix}`;
-  });
-  return { json: { ok, checks }, text: `${lines.join("\n")}\n`, exitCode: ok ? 0 : 1 };
+  return { json: { ok, checks }, text: "", exitCode: ok ? 0 : 1 };
 }

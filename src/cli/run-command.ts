@@ -51,7 +51,7 @@ Usage: tributary COMMAND [--json] [--help]
   model list               models of the embedded engine
   model pull [NAME] [--accept-license]
   connect [CLIENT]         lines to paste for curl, Python, TypeScript, Claude Code, Codex, ...
-  doctor                   check settings, ledger and deployment
+  doctor [--url URL]       check settings, ledger and deployment
 
 Settings come from the environment and from a .env file in the working folder: docs/configuration.md.
 Exit codes: 0 done, 1 failed, 2 misused.

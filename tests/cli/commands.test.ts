@@ -148,7 +148,7 @@ describe("a command", () => {
     [["account", "list", "--credit", "1"], "--credit"],
     [["account", "create", ""], "The name of an account"],
     [["key", "list", "acct_x", "--secret"], "--secret"],
-    [["doctor", "--url", "http://x"], "--url and --key"],
+    [["doctor", "--key", "k"], "--key belongs to --url"],
     [["doctor", "--url", "x", "--key", "k"], "no address"],
     [["doctor", "--timeout", "soon"], "whole number of seconds"],
   ])("that is misused ends with 2 and says why: %j", async (words, reason) => {

@@ -1,11 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/config/environment.ts";
 import { writeTinyModel } from "../embedded/make-tiny-model.ts";
+import { runCommandLine } from "../../src/cli/run-command.ts";
 import { openFakeEngine } from "./fake-engine.ts";
-import { openRecordingShell } from "./recording-shell.ts";
+import { openRecordingShell, plainShell } from "./recording-shell.ts";
 import { firstKeyOf, startProgram } from "./start-program.ts";
 
 let folder = "";
@@ -120,16 +121,21 @@ describe("doctor", () => {
     });
     const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
     const key = await firstKeyOf(service);
-    const same = { TRIBUTARY_DATA_DIR: "running" };
-    const well = await examine(same, "--url", `${url}/v1/`, "--key", key);
-    expect(well.checks[2]?.message).toMatch(/ledger\.sqlite: 1 account$/);
+    const well = await examine({ TRIBUTARY_API_KEY: key }, "--url", `${url}/v1/`);
+    expect(well.checks[0]?.message).toContain(`the service at ${url} (--url)`);
     expect(well.checks.map(({ name, ok }) => [name, ok])).toEqual([
       ["looks at", true],
-      ["settings", true],
-      ["ledger", true],
+      ["health", true],
+      ["ready", true],
+      ["deployment", true],
       ["chat-completions", true],
       ["responses", true],
       ["messages", true],
+    ]);
+    const keyless = await examine({}, "--url", url);
+    expect(keyless).toMatchObject({ ok: false, exitCode: 1 });
+    expect(keyless.checks.filter(({ ok }) => !ok)).toMatchObject([
+      { name: "key", fix: expect.stringContaining("TRIBUTARY_API_KEY") as string },
     ]);
     const wrongKey = await examine({}, "--url", url, "--key", `${key.slice(0, -2)}xx`);
     expect(wrongKey).toMatchObject({ ok: false, exitCode: 1 });
@@ -137,6 +143,71 @@ describe("doctor", () => {
       message: expect.stringMatching(/^401 /) as string,
       fix: "make a key: tributary key create ACCOUNT",
     });
+  });
+
+  it("says of a service that is not there, not ready, or something else what it is", async () => {
+    const gone = await openFakeEngine();
+    await gone[Symbol.asyncDispose]();
+    const away = await examine({}, "--url", gone.url);
+    expect(away.checks.slice(1)).toMatchObject([
+      { name: "health", ok: false, message: expect.stringContaining("ECONNREFUSED") as string },
+    ]);
+    // An engine has no such route.
+    await using engine = await openFakeEngine();
+    const other = await examine({}, "--url", engine.url);
+    expect(other.checks.slice(1)).toMatchObject([{ name: "health", ok: false, message: "404" }]);
+    await using service = startProgram(["serve"], folder, {
+      TRIBUTARY_PORT: "0",
+      TRIBUTARY_DATA_DIR: "without-engine",
+      TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:9",
+    });
+    const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
+    const { checks } = await examine({}, "--url", url, "--key", await firstKeyOf(service));
+    expect(checks.slice(1, 4)).toMatchObject([
+      { name: "health", ok: true },
+      { name: "ready", ok: true },
+      { name: "deployment", ok: false, message: expect.stringMatching(/^503 ./) as string },
+    ]);
+  });
+
+  it("downloads no weights, and says so at once", async () => {
+    const cache = join(folder, "empty-cache");
+    const report = await examine({ TRIBUTARY_CACHE_DIR: cache });
+    expect(report.checks.at(-1)).toEqual({
+      name: "deployment",
+      ok: false,
+      message:
+        "the weights of smollm2-135m-instruct are not on this machine, and doctor downloads nothing",
+      fix: expect.stringContaining("tributary model pull") as string,
+    });
+    expect(existsSync(cache)).toBe(false);
+  });
+
+  it("shows each check as soon as it is known", async () => {
+    await using engine = await openFakeEngine({ hold: true });
+    const lines: string[] = [];
+    const written = Promise.withResolvers<void>();
+    const shell = {
+      ...plainShell(folder, { TRIBUTARY_DEPLOYMENT_URL: engine.url }),
+      stdout: {
+        terminal: false,
+        write(text: string) {
+          lines.push(text);
+          if (text.includes("  deployment ")) written.resolve();
+        },
+      },
+    };
+    const running = runCommandLine(["doctor"], shell);
+    // No answer has come by now: the engine holds the first one.
+    await written.promise;
+    expect(lines.map((line) => line.split(/ {2,}/)[1])).toEqual([
+      "looks at",
+      "settings",
+      "ledger",
+      "deployment",
+    ]);
+    engine.release();
+    expect(await running).toBe(0);
   });
 
   it("is readable", async () => {

@@ -19,18 +19,28 @@ export function openRecordingShell(
     const stdout: string[] = [];
     const stderr: string[] = [];
     const shell: Shell = {
-      folder,
-      environment,
-      isFromFile: () => false,
+      ...plainShell(folder, environment),
       stdout: { write: (text) => void stdout.push(text), terminal: false },
       stderr: { write: (text) => void stderr.push(text), terminal: false },
       programName,
-      onSignal: () => () => {},
-      exit: () => {
-        throw new Error("the command ended the process");
-      },
     };
     const exitCode = await runCommandLine(argv, shell);
     return { exitCode, stdout: stdout.join(""), stderr: stderr.join("") };
+  };
+}
+
+/** A shell in a folder that keeps nothing of what is written. */
+export function plainShell(folder: string, environment: Environment): Shell {
+  return {
+    folder,
+    environment,
+    isFromFile: () => false,
+    stdout: { write: () => {}, terminal: false },
+    stderr: { write: () => {}, terminal: false },
+    programName: "tributary",
+    onSignal: () => () => {},
+    exit: () => {
+      throw new Error("the command ended the process");
+    },
   };
 }
