@@ -99,6 +99,9 @@ export const limits = {
   upstreamFrameValuesMax: 32_768,
   /** Characters of an error's message that are read and kept; engines' own are below a Ki. */
   deploymentWordsCharactersMax: 4_096,
+  /** Of an answer with an error status: its first bytes, as far as they come in this time. */
+  upstreamRefusalBytesMax: 64 * 1024,
+  upstreamRefusalMs: 10_000,
   /** Parts of one answer: reasoning, texts and calls together, with arguments or without. */
   upstreamPartsMax: 1_024,
   /** Characters that wait while an earlier call is not complete. Each piece and each part counts as that many more. */

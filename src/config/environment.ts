@@ -130,7 +130,7 @@ export const variables = {
   TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS: {
     kind: integer(1, dayMs),
     default: "600000",
-    meaning: "how long the deployment may be silent before its first event",
+    meaning: "how long the deployment may take to its first event, whatever comments it sends",
   },
   TRIBUTARY_DEPLOYMENT_SILENCE_MS: {
     kind: integer(1, dayMs),

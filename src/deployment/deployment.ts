@@ -15,7 +15,7 @@ export type Ending =
 export interface GenerationSink {
   /** The deployment said yes: status and opening frames may go out. */
   accepted(): void;
-  /** `usage`: running usage where the engine gives it, unchecked; NaN for what it does not tell. */
+  /** `batch` is empty where usage came alone, before the end. `usage`: running usage where the engine gives it, unchecked; NaN for what it does not tell. */
   events(batch: readonly GenerationEvent[], usage: Usage | null): void;
   /** Once, last. Every part that was begun has been ended when `ending` is "finished". */
   end(ending: Ending): void;

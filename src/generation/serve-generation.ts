@@ -202,7 +202,8 @@ function openAdmittedGeneration(
     events(batch, running) {
       meter.add(batch, running);
       if (firstOutputMs === null && meter.outputBegan) firstOutputMs = elapsedMs();
-      if (control.ours !== null) return;
+      // Running usage may come alone.
+      if (control.ours !== null || batch.length === 0) return;
       try {
         eventOrder.add(batch);
         sink.events(batch);

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Conversation, GenerationOptions } from "../../conversation/conversation.ts";
 import { Failure, failureFromUnknown } from "../../failure.ts";
 import { limits } from "../../limits.ts";
+import { systemTimers } from "../../timers.ts";
 import type {
   Deployment,
   DeploymentDescription,
@@ -13,6 +14,7 @@ import type {
 } from "../deployment.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
 import { Connections } from "./connections.ts";
+import type { DeadlineClock } from "./deadline.ts";
 import { dialects, type DialectName, type ExtraField, type ReasoningField } from "./dialect.ts";
 import { discover, type Discovery, refuseStatus } from "./discovery.ts";
 import { EngineRoutes } from "./engine-routes.ts";
@@ -45,6 +47,8 @@ export interface OpenaiCompatibleParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: (prefix: string) => string;
+  /** Times the answers; absent: this process's own. */
+  readonly clock?: DeadlineClock;
   /** Called when the deployment was found, and when it was not. */
   readonly onLifecycle?: (
     event: string,
@@ -65,6 +69,7 @@ class OpenaiCompatibleDeployment implements Deployment {
   readonly #parts: OpenaiCompatibleParts;
   readonly #base: BaseAddress;
   readonly #connections: Connections;
+  readonly #clock: DeadlineClock;
   readonly #routes: EngineRoutes;
   readonly #running = new Set<UpstreamGeneration>();
   readonly #closing = new AbortController();
@@ -83,6 +88,10 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#parts = parts;
     this.#base = parseBaseAddress(settings.url);
     this.#connections = new Connections(this.#base.origin, settings.connectMs);
+    this.#clock = parts.clock ?? {
+      timers: systemTimers,
+      monotonicMs: () => performance.now(),
+    };
     this.#routes = new EngineRoutes({
       origin: this.#base.origin,
       query: this.#base.query,
@@ -130,6 +139,7 @@ class OpenaiCompatibleDeployment implements Deployment {
       this.#judged(sink),
       {
         connections: this.#connections,
+        clock: this.#clock,
         hooks: {
           ...this.#hooks(prompt, { inputTokensEstimate, outputTokensMax }),
           inputTokensMax: prompt.inputTokensMax ?? limits.inputBoundMax,

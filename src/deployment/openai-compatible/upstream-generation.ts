@@ -1,9 +1,13 @@
-import type { Dispatcher } from "undici";
-import { Failure, failureFromUnknown } from "../../failure.ts";
+import { type Failure, failureFromUnknown } from "../../failure.ts";
+import { limits } from "../../limits.ts";
 import type { Ending, GenerationSink, RunningGeneration } from "../deployment.ts";
 import { type AnswerReader, openAnswerReader } from "./answer-reader.ts";
-import type { Connection, Connections, RequestHandler } from "./connections.ts";
+import type { Connections, RequestHandler } from "./connections.ts";
+import { Deadline, type DeadlineClock } from "./deadline.ts";
+import { type Attempt, bodyOfAttempt, byteLengthOf, mayTryAgain } from "./request-attempt.ts";
 import type { StreamReaderParts } from "./stream.ts";
+import { late, lost, unreachable } from "./upstream-failures.ts";
+import type { Answering, Asked, Phase, Refused } from "./upstream-phase.ts";
 
 /** One request to a deployment. Times in milliseconds. */
 export interface GenerationRequest {
@@ -12,7 +16,9 @@ export interface GenerationRequest {
   /** In parts, sent one after another. */
   readonly body: readonly Uint8Array[];
   readonly connectMs: number;
+  /** From the request to the first frame, whatever comments come before it; and from one piece of the answer to the next. */
   readonly firstEventMs: number;
+  /** Between two signs of life, frames or comments, once a frame has come. */
   readonly silenceMs: number;
 }
 
@@ -24,18 +30,11 @@ export interface GenerationHooks extends StreamReaderParts {
   readonly onEnd: (generation: UpstreamGeneration) => void;
 }
 
-type Controller = Dispatcher.DispatchController;
+type Controller = Asked["controller"];
 type Headers = Parameters<RequestHandler["onResponseStart"]>[2];
 
-/** One try of a request on one connection. */
-interface Attempt {
-  readonly connection: Connection;
-  controller: Controller | null;
-  /** Whether the connection had carried a request before this one. */
-  reused: boolean;
-  written: boolean;
-  status: number;
-}
+/** What becomes of the connection: kept, ended, or kept if the body ends soon. */
+type Fate = "free" | "drop" | "drain";
 
 /** A generation on an OpenAI-compatible deployment, from its request to its one end. */
 export class UpstreamGeneration implements RunningGeneration {
@@ -43,76 +42,76 @@ export class UpstreamGeneration implements RunningGeneration {
   readonly #sink: GenerationSink;
   readonly #connections: Connections;
   readonly #hooks: GenerationHooks;
-  #attempt: Attempt | null = null;
-  #retried = false;
-  #ended = false;
+  readonly #clock: DeadlineClock;
+  readonly #deadline: Deadline;
+  #phase: Phase = { type: "new" };
+  /** The reader of the answer has asked for a pause: of the connection, and of every limit on time. */
   #paused = false;
-  /** null until a good answer begins. */
-  #reader: AnswerReader | null = null;
-  #refusal: { readonly retryAfter: string | null; text: string } | null = null;
-  /** Chunks of one read: undici calls once for each, they are read together. */
-  #reads: Uint8Array[] = [];
-  #bodyOver = false;
-  #timer: NodeJS.Timeout | null = null;
-  #drainTimer: NodeJS.Timeout | null = null;
+  /** When the first frame is late; null until a connection carries the request. */
+  #firstEventDueMs: number | null = null;
 
   constructor(
     request: GenerationRequest,
     sink: GenerationSink,
-    parts: { readonly connections: Connections; readonly hooks: GenerationHooks },
+    parts: {
+      readonly connections: Connections;
+      readonly hooks: GenerationHooks;
+      readonly clock: DeadlineClock;
+    },
   ) {
     this.#request = request;
     this.#sink = sink;
     this.#connections = parts.connections;
     this.#hooks = parts.hooks;
+    this.#clock = parts.clock;
+    this.#deadline = new Deadline(parts.clock, () => this.#onLate());
   }
 
   start(): void {
-    this.#try(this.#connections.take());
+    this.#try({
+      connection: this.#connections.take(),
+      isRetry: false,
+      reused: false,
+      written: false,
+    });
   }
 
   pause(): void {
-    if (this.#ended || this.#paused) return;
+    if (this.#isOver() || this.#paused) return;
     this.#paused = true;
-    // A deployment that is not listened to is not silent.
-    this.#disarm();
-    this.#attempt?.controller?.pause();
+    // Silence is the deployment's only where it is listened to.
+    this.#deadline.hold();
+    if ("controller" in this.#phase) this.#phase.controller.pause();
   }
 
   resume(): void {
-    if (this.#ended || !this.#paused) return;
+    if (this.#isOver() || !this.#paused) return;
     this.#paused = false;
-    this.#armForAnswer();
-    this.#attempt?.controller?.resume();
+    this.#deadline.release();
+    if ("controller" in this.#phase) this.#phase.controller.resume();
   }
 
   cancel(): void {
     this.#end({ type: "cancelled" }, "drop");
   }
 
-  #try(connection: Connection): void {
-    const { body } = this.#request;
-    const bodyBytes = body.reduce((bytes, part) => bytes + part.byteLength, 0);
-    const attempt: Attempt = {
-      connection,
-      controller: null,
-      reused: false,
-      written: false,
-      status: 0,
-    };
-    this.#attempt = attempt;
-    this.#arm(this.#request.connectMs, () => this.#fail(unreachable(null)));
+  #isOver(): boolean {
+    return this.#phase.type === "over" || this.#phase.type === "draining";
+  }
+
+  #try(attempt: Attempt): void {
+    this.#phase = { type: "connecting", attempt };
+    const { body, connectMs, headers, path } = this.#request;
+    const connectedMs = this.#deadline.nowMs + connectMs;
+    this.#deadline.set(Math.min(connectedMs, this.#firstEventDueMs ?? connectedMs));
     try {
-      connection.client.dispatch(
+      attempt.connection.client.dispatch(
         {
           method: "POST",
-          path: this.#request.path,
-          headers: {
-            ...this.#request.headers,
-            "content-length": String(bodyBytes),
-          },
+          path,
+          headers: { ...headers, "content-length": String(byteLengthOf(body)) },
           // Undici takes iterables too; its types do not say so.
-          body: sentBody(body, bodyBytes, attempt) as Uint8Array,
+          body: bodyOfAttempt(attempt, body) as Uint8Array,
         },
         this.#handlerOf(attempt),
       );
@@ -126,174 +125,185 @@ export class UpstreamGeneration implements RunningGeneration {
       onRequestStart: (controller) => {
         attempt.connection.requestsOfSocket += 1;
         attempt.reused = attempt.connection.requestsOfSocket > 1;
-        attempt.controller = controller;
-        if (this.#ended) controller.abort(new Error("the generation has ended"));
-        else this.#armForAnswer();
+        if (this.#phase.type === "connecting") this.#ask(attempt, controller);
+        else controller.abort(new Error("the generation has ended"));
       },
-      onResponseStart: (controller, status, headers) => {
-        if (status < 200 || this.#ended) return;
-        attempt.status = status;
-        this.#begin(status, headers);
-        if (this.#paused) controller.pause();
+      onResponseStart: (_controller, status, headers) => {
+        const phase = this.#phase;
+        if (status < 200 || phase.type !== "asked") return;
+        if (status < 300) this.#accept(phase, headers);
+        else this.#hearRefusal(phase, status, headers);
       },
       onResponseData: (_controller, chunk) => {
-        if (this.#ended) return;
-        if (this.#reads.length === 0) queueMicrotask(() => this.#read());
-        this.#reads.push(chunk);
+        const phase = this.#phase;
+        if (phase.type === "refused") this.#addWords(phase, chunk);
+        if (phase.type !== "answering") return;
+        if (phase.unread.length === 0) queueMicrotask(() => this.#read(phase, "drain"));
+        phase.unread.push(chunk);
       },
       onResponseEnd: () => {
-        this.#bodyOver = true;
-        if (!this.#ended) this.#complete();
-        else if (this.#drainTimer !== null) this.#connections.giveBack(attempt.connection);
-        clearTimeout(this.#drainTimer ?? undefined);
+        const phase = this.#phase;
+        if (phase.type === "answering") this.#complete(phase);
+        else if (phase.type === "refused") this.#refuse(phase, "free");
+        else if (phase.type === "draining") this.#endDrain(phase.timer, "free", attempt);
       },
       onResponseError: (_controller, error) => {
-        clearTimeout(this.#drainTimer ?? undefined);
-        if (!this.#ended) this.#lose(attempt, error);
-        else this.#connections.drop(attempt.connection);
+        const phase = this.#phase;
+        if (phase.type === "draining") this.#endDrain(phase.timer, "drop", attempt);
+        else if (phase.type === "over") this.#connections.drop(attempt.connection);
+        else this.#lose(error);
       },
     };
   }
 
-  #begin(status: number, headers: Headers): void {
-    this.#timer?.refresh();
-    if (status >= 300) {
-      this.#refusal = { retryAfter: headerText(headers["retry-after"]), text: "" };
-      return;
-    }
-    this.#reader = openAnswerReader(headerText(headers["content-type"]) ?? "", this.#hooks);
+  #ask(attempt: Attempt, controller: Controller): void {
+    this.#phase = { type: "asked", attempt, controller };
+    this.#firstEventDueMs ??= this.#deadline.nowMs + this.#request.firstEventMs;
+    this.#deadline.set(this.#firstEventDueMs);
+    if (this.#paused) controller.pause();
+  }
+
+  #accept({ attempt, controller }: Asked, headers: Headers): void {
+    this.#phase = {
+      type: "answering",
+      attempt,
+      controller,
+      reader: openAnswerReader(headerText(headers["content-type"]) ?? "", this.#hooks),
+      unread: [],
+      signs: 0,
+      pieces: 0,
+      pieceMs: 0,
+      isFinished: false,
+    };
+    if (this.#paused) controller.pause();
     this.#guard(() => this.#sink.accepted());
   }
 
+  #hearRefusal({ attempt, controller }: Asked, status: number, headers: Headers): void {
+    const retryAfter = headerText(headers["retry-after"]);
+    const words: Uint8Array[] = [];
+    this.#phase = { type: "refused", attempt, controller, status, retryAfter, bytes: 0, words };
+    const soonMs = this.#deadline.nowMs + limits.upstreamRefusalMs;
+    this.#deadline.set(Math.min(soonMs, this.#firstEventDueMs ?? soonMs));
+  }
+
+  #addWords(phase: Refused, chunk: Uint8Array): void {
+    phase.bytes += chunk.byteLength;
+    // Copied: the connection may use its buffer again.
+    phase.words.push(Uint8Array.from(chunk));
+    if (phase.bytes > limits.upstreamRefusalBytesMax) this.#refuse(phase, "drop");
+  }
+
+  #refuse({ retryAfter, status, words }: Refused, fate: Fate): void {
+    const text = Buffer.concat(words).toString("utf8", 0, limits.upstreamRefusalBytesMax);
+    const failure = this.#hooks.failureOfAnswer(status, text, retryAfter);
+    this.#end({ type: "failed", failure }, fate);
+  }
+
   /** Everything that came in one read: one batch of events, synchronously. */
-  #read(): void {
-    const reads = this.#reads;
-    const [first] = reads;
-    if (this.#ended || first === undefined) return;
-    this.#reads = [];
-    const bytes = reads.length === 1 ? first : Buffer.concat(reads);
-    this.#timer?.refresh();
-    const reader = this.#reader;
-    if (reader === null) {
-      this.#readRefusal(bytes);
-      return;
-    }
-    const begun = reader.begun;
+  #read(phase: Answering, fate: Fate): void {
+    const [first, ...others] = phase.unread;
+    if (this.#phase !== phase || first === undefined) return;
+    phase.unread = [];
+    const bytes = others.length === 0 ? first : Buffer.concat([first, ...others]);
+    const { reader } = phase;
     const fault = this.#caught(() => reader.add(bytes));
     this.#deliver(reader);
     if (fault !== null) this.#fail(fault);
-    else if (reader.done) this.#finish(reader, "drain");
-    else if (!begun && reader.begun) this.#armForAnswer();
+    else if (reader.done) this.#finish(phase, reader.outgrown ? "drop" : fate);
+    else if (this.#phase === phase) this.#moveDeadline(phase);
+  }
+
+  /**
+   * Before the first frame nothing moves the limit. Between frames each sign of life does, but not beyond the time that
+   * the next piece of the answer has. Behind the finish nothing does.
+   */
+  #moveDeadline(phase: Answering): void {
+    const { reader } = phase;
+    if (!reader.begun || phase.isFinished || reader.signs === phase.signs) return;
+    const { nowMs } = this.#deadline;
+    const { firstEventMs, silenceMs } = this.#request;
+    if (phase.signs === 0 || reader.pieces > phase.pieces) phase.pieceMs = nowMs;
+    phase.signs = reader.signs;
+    phase.pieces = reader.pieces;
+    phase.isFinished = reader.finished;
+    const nextPieceMs = phase.pieceMs + Math.max(firstEventMs, silenceMs);
+    this.#deadline.set(Math.min(nowMs + silenceMs, nextPieceMs));
   }
 
   #deliver(reader: AnswerReader): void {
     const events = reader.takeEvents();
     // Usage alone waits for events or the end: it is nothing that a caller could be shown.
-    if (events.length > 0 && !this.#ended)
+    if (events.length > 0 && !this.#isOver())
       this.#guard(() => this.#sink.events(events, reader.takeUsage()));
   }
 
-  #complete(): void {
-    this.#read();
-    if (this.#ended) return;
-    const reader = this.#reader;
-    if (reader === null) {
-      this.#refuse("free");
-      return;
-    }
-    const fault = this.#caught(() => reader.end());
-    this.#deliver(reader);
-    if (fault === null) this.#finish(reader, "free");
+  /** The body has ended. */
+  #complete(phase: Answering): void {
+    this.#read(phase, "free");
+    if (this.#phase !== phase) return;
+    const fault = this.#caught(() => phase.reader.end());
+    this.#deliver(phase.reader);
+    if (fault === null) this.#finish(phase, "free");
     else this.#fail(fault);
   }
 
   /** The answer is over, whole or not. */
-  #finish(reader: AnswerReader, connection: Fate): void {
+  #finish({ reader }: Answering, fate: Fate): void {
     let ending: Ending | null = null;
     const fault = this.#caught(() => (ending = reader.finish()));
-    if (fault === null && ending !== null) {
-      this.#deliver(reader);
-      this.#end(ending, connection);
-    } else this.#end({ type: "failed", failure: fault ?? lost(null) }, connection);
-  }
-
-  #readRefusal(bytes: Uint8Array): void {
-    const refusal = this.#refusal;
-    if (refusal === null) return;
-    refusal.text += Buffer.from(bytes).toString("utf8");
-    if (refusal.text.length > refusalCharactersMax) this.#refuse("drop");
-  }
-
-  #refuse(connection: Fate): void {
-    const refusal = this.#refusal ?? { retryAfter: null, text: "" };
-    const status = this.#attempt?.status ?? 0;
-    const failure = this.#hooks.failureOfAnswer(status, refusal.text, refusal.retryAfter);
-    this.#end({ type: "failed", failure }, connection);
+    this.#deliver(reader);
+    this.#end(ending ?? { type: "failed", failure: fault ?? lost(null) }, fate);
   }
 
   /** The connection broke. */
-  #lose(attempt: Attempt, error: Error): void {
-    this.#read();
-    if (this.#ended) return;
-    if (attempt.controller === null) {
-      this.#fail(unreachable(error));
+  #lose(error: Error): void {
+    if (this.#phase.type === "answering") this.#read(this.#phase, "drop");
+    const phase = this.#phase;
+    switch (phase.type) {
+      case "connecting":
+        this.#fail(unreachable(error));
+        return;
+      case "asked":
+        this.#loseRequest(phase.attempt, error);
+        return;
+      case "refused":
+        this.#refuse(phase, "drop");
+        return;
+      case "answering":
+        if (phase.reader.finished) this.#finish(phase, "drop");
+        else this.#fail(lost(error));
+        return;
+      case "new":
+      case "draining":
+      case "over":
+        return;
+      default:
+        phase satisfies never;
+    }
+  }
+
+  #loseRequest(attempt: Attempt, error: Error): void {
+    if (!mayTryAgain(attempt, error)) {
+      this.#fail(lost(error));
       return;
     }
-    if (attempt.status === 0) {
-      // Nothing can have been generated that anyone has seen: an old connection was closed meanwhile, or the
-      // deployment did not even take the whole request.
-      if (!this.#retried && isClosure(error) && (attempt.reused || !attempt.written)) {
-        this.#retried = true;
-        this.#connections.drop(attempt.connection);
-        this.#try(this.#connections.takeFresh());
-      } else this.#fail(lost(error));
-      return;
-    }
-    const reader = this.#reader;
-    if (reader === null) this.#refuse("drop");
-    else if (reader.finished) this.#finish(reader, "drop");
-    else this.#fail(lost(error));
+    this.#connections.drop(attempt.connection);
+    const connection = this.#connections.takeFresh();
+    this.#try({ connection, isRetry: true, reused: false, written: false });
   }
 
-  #armForAnswer(): void {
-    if (this.#paused) return;
-    const begun = this.#reader?.begun === true;
-    const { firstEventMs, silenceMs } = this.#request;
-    this.#arm(begun ? silenceMs : firstEventMs, () => this.#onSilence(begun));
-  }
-
-  #onSilence(begun: boolean): void {
-    const reader = this.#reader;
-    if (reader?.finished === true) this.#finish(reader, "drop");
-    else if (this.#refusal !== null) this.#refuse("drop");
-    else
-      this.#fail(
-        new Failure(
-          "deployment_timeout",
-          begun
-            ? "The deployment stopped in the middle of its answer. Try again."
-            : "The deployment did not begin to answer in time. Try again with a shorter conversation.",
-        ),
-      );
-  }
-
-  #arm(ms: number, onTime: () => void): void {
-    this.#disarm();
-    this.#timer = setTimeout(onTime, ms);
-  }
-
-  /** Forgets the timer as well: to refresh one that was cleared would start it again. */
-  #disarm(): void {
-    clearTimeout(this.#timer ?? undefined);
-    this.#timer = null;
+  #onLate(): void {
+    const phase = this.#phase;
+    if (phase.type === "connecting") this.#fail(unreachable(null));
+    else if (phase.type === "refused") this.#refuse(phase, "drop");
+    else if (phase.type === "answering" && phase.reader.finished) this.#finish(phase, "drop");
+    else this.#fail(late(phase.type === "answering" && phase.reader.begun));
   }
 
   #guard(call: () => void): void {
-    try {
-      call();
-    } catch (error) {
-      this.#fail(failureFromUnknown(error));
-    }
+    const fault = this.#caught(call);
+    if (fault !== null) this.#fail(fault);
   }
 
   #caught(call: () => void): Failure | null {
@@ -311,76 +321,42 @@ export class UpstreamGeneration implements RunningGeneration {
 
   /** The sink hears of it in a task of its own: never before `start` has returned, never inside another call of it. */
   #end(ending: Ending, fate: Fate): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#reads = [];
-    this.#disarm();
-    const connection = this.#attempt?.connection;
-    if (connection !== undefined) this.#release(connection, fate);
+    const phase = this.#phase;
+    if (phase.type === "over" || phase.type === "draining") return;
+    this.#deadline.clear();
+    // First of all: an end of the connection may be told at once.
+    this.#phase = { type: "over" };
+    if (phase.type !== "new") this.#release(phase, fate);
+    const usage = phase.type === "answering" ? phase.reader.takeUsage() : null;
     queueMicrotask(() => {
       this.#hooks.onEnd(this);
+      // What the engine counted behind its last events is charged as well.
+      if (usage !== null && ending.type === "cancelled") this.#sink.events([], usage);
       this.#sink.end(ending);
     });
   }
 
-  #release(connection: Connection, fate: Fate): void {
-    if (fate === "drop") this.#connections.drop(connection);
-    else if (fate === "free" || this.#bodyOver) this.#connections.giveBack(connection);
-    else {
-      this.#attempt?.controller?.resume();
-      // Some engines leave the body open after their last word.
-      this.#drainTimer = setTimeout(() => this.#connections.drop(connection), drainMs);
-      this.#drainTimer.unref();
-    }
+  #release(phase: Exclude<Phase, { type: "new" | "draining" | "over" }>, fate: Fate): void {
+    const { attempt } = phase;
+    if (fate === "drain" && "controller" in phase) {
+      const drop = (): void => this.#endDrain(null, "drop", attempt);
+      this.#phase = { type: "draining", timer: this.#clock.timers.set(drop, drainMs) };
+      phase.controller.resume();
+    } else if (fate === "free") this.#connections.giveBack(attempt.connection);
+    else this.#connections.drop(attempt.connection);
+  }
+
+  #endDrain(timer: unknown, fate: "free" | "drop", { connection }: Attempt): void {
+    this.#phase = { type: "over" };
+    if (timer !== null) this.#clock.timers.clear(timer);
+    if (fate === "free") this.#connections.giveBack(connection);
+    else this.#connections.drop(connection);
   }
 }
 
-/** What becomes of the connection: kept, ended, or kept if the body ends soon. */
-type Fate = "free" | "drop" | "drain";
-
-const refusalCharactersMax = 64 * 1024;
+/** Some engines leave the body open after their last word. */
 const drainMs = 1_000;
-const pieceBytes = 64 * 1024;
-
-/** A large body goes out in pieces, so that it is known whether the deployment took the whole of it. */
-function sentBody(
-  body: readonly Uint8Array[],
-  bodyBytes: number,
-  attempt: Attempt,
-): Uint8Array | Iterable<Uint8Array> {
-  if (bodyBytes <= pieceBytes) {
-    attempt.written = true;
-    return Buffer.concat(body);
-  }
-  return (function* pieces() {
-    for (const part of body)
-      for (let from = 0; from < part.byteLength; from += pieceBytes)
-        yield part.subarray(from, from + pieceBytes);
-    attempt.written = true;
-  })();
-}
 
 function headerText(value: string | readonly string[] | undefined): string | null {
   return typeof value === "string" ? value : (value?.[0] ?? null);
-}
-
-const closures = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
-
-function isClosure(error: Error): boolean {
-  return "code" in error && typeof error.code === "string" && closures.has(error.code);
-}
-
-function lost(cause: Error | null): Failure {
-  return new Failure(
-    "deployment_failed",
-    "The connection to the deployment was lost. Try again.",
-    cause === null ? {} : { cause },
-  );
-}
-
-function unreachable(cause: Error | null): Failure {
-  return new Failure("overloaded", "The model cannot be reached at the moment. Try again.", {
-    retryAfterSeconds: 5,
-    ...(cause === null ? {} : { cause }),
-  });
 }

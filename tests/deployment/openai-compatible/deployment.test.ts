@@ -597,22 +597,6 @@ describe("a time limit", () => {
     expect(codeOf(await run(deployment).ended)).toBe("finished");
   });
 
-  test("begins anew with every comment", async () => {
-    await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, {
-      firstEventMs: 150,
-      silenceMs: 150,
-    });
-    const comments: Step[] = Array.from({ length: 6 }, () => [
-      { type: "wait", until: delay(0) } as const,
-      { type: "write", bytes: ": alive\n\n" } as const,
-    ]).flat();
-    for (const [index, step] of comments.entries())
-      if (step.type === "wait") comments[index] = waiting(50);
-    engine.answerNext(...comments, delta({ content: "a" }), ...comments, finish("stop"));
-    expect(codeOf(await run(deployment).ended)).toBe("finished");
-  });
-
   test("of the connection is a deployment that has too much to do", async () => {
     const silent = createServer(() => undefined);
     silent.listen(0, "127.0.0.1");
