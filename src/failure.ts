@@ -188,17 +188,63 @@ export interface FailureData {
   readonly code: FailureCode;
   readonly message: string;
   readonly facts: Omit<FailureFacts, "cause">;
+  /** null: there was none. */
+  readonly cause: CauseData | null;
 }
 
-/** The plain data of a Failure; the cause stays behind as text in the stack of the thread that made it. */
+/** What is known of an error that was caught, for the log alone: whether its message may be shown is decided there. */
+export interface CauseData {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string | null;
+  /** Fields of errors of the system, such as `code`, by their names. */
+  readonly fields: Readonly<Record<string, string>>;
+  readonly cause: CauseData | null;
+}
+
+/** The plain data of a Failure, with the causes that led to it. */
 export function failureToData(failure: Failure): FailureData {
-  const { cause: _cause, ...facts } = failure.facts;
-  return { code: failure.code, message: failure.message, facts };
+  const { cause, ...facts } = failure.facts;
+  return {
+    code: failure.code,
+    message: failure.message,
+    facts,
+    cause: cause === undefined ? null : causeToData(cause, causesMax),
+  };
 }
 
 /** The Failure that plain data describes. */
-export function failureFromData(data: FailureData): Failure {
-  return new Failure(data.code, data.message, data.facts);
+export function failureFromData({ cause, code, facts, message }: FailureData): Failure {
+  return new Failure(
+    code,
+    message,
+    cause === null ? facts : { ...facts, cause: causeFromData(cause) },
+  );
+}
+
+const causesMax = 4;
+/** What the log reads of errors that are not ours. */
+const causeFields = ["code", "syscall"] as const;
+
+function causeToData(cause: unknown, deeper: number): CauseData {
+  if (!(cause instanceof Error))
+    return { name: typeof cause, message: String(cause), stack: null, fields: {}, cause: null };
+  const fields = causeFields.flatMap((name) => {
+    const value: unknown = (cause as unknown as Record<string, unknown>)[name];
+    return typeof value === "string" ? [[name, value] as const] : [];
+  });
+  return {
+    name: cause.name,
+    message: cause.message,
+    stack: cause.stack ?? null,
+    fields: Object.fromEntries(fields),
+    cause: cause.cause === undefined || deeper === 0 ? null : causeToData(cause.cause, deeper - 1),
+  };
+}
+
+function causeFromData({ cause, fields, message, name, stack }: CauseData): Error {
+  const options = cause === null ? {} : { cause: causeFromData(cause) };
+  return Object.assign(new Error(message, options), fields, { name, stack: stack ?? "" });
 }
 
 function kind(

@@ -56,7 +56,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     deployment,
     leases,
     telemetry,
-    workers: opened.use(openBodyWorkers(() => sealRing.keys)),
+    workers: opened.use(openBodyWorkers(() => sealRing.keys, systemTimers)),
     get sealKeys() {
       return sealRing.keys;
     },

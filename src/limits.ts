@@ -65,6 +65,15 @@ export const limits = {
   accountBodyBytesMax: 24 * 1024 * 1024,
   /** The same for all accounts together, counting what has come: a quarter of a process of 512 MiB is free for more. */
   bodiesBytesMax: 96 * 1024 * 1024,
+  /**
+   * Threads for large bodies and for counts. An account keeps one of them busy with bodies, and all accounts together one
+   * with counts: a thread is left for the body of another, which then waits for nobody.
+   */
+  bodyThreads: 3,
+  bodyThreadsPerAccount: 1,
+  bodyThreadsForCounts: 1,
+  /** After so long without work a thread ends: the heap that a large body left goes back to the system with it. */
+  bodyThreadIdleMs: 30_000,
   /** How often one key may look at its account: a page that polls, and a script that reads its receipts. */
   looksAtOnce: 60,
   looksPerSecond: 10,
@@ -214,6 +223,8 @@ if (limits.bodiesBytesMax < 4 * limits.accountBodyBytesMax)
   throw new Error("limits: fewer than four accounts can fill the budget of bodies");
 if (limits.bodiesBytesMax > 512 * 1024 * 1024 - 3 * 128 * 1024 * 1024)
   throw new Error("limits: bodies, threads and the process itself do not fit into 512 MiB");
+if (limits.bodyThreads <= limits.bodyThreadsPerAccount + limits.bodyThreadsForCounts)
+  throw new Error("limits: one account and counts of others keep every thread busy");
 if (limits.tinyPiecesMax * limits.tinyPieceBytes > limits.bodyInlineBytesMax)
   throw new Error("limits: bodies of tiny pieces are read beyond what is parsed inline");
 if (limits.bodyStallMs > limits.requestReceiveMs)

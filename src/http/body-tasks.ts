@@ -28,15 +28,13 @@ export interface CountedTokens {
   readonly prompt: Prompt | null;
 }
 
-/** What comes back, under the number of its task. */
-export type BodyTaskAnswer = { readonly task: number } & (
+/** What comes back. */
+export type BodyTaskAnswer =
   | { readonly type: "prepared"; readonly prepared: PreparedRequest }
   | { readonly type: "counted"; readonly counted: CountedTokens }
-  | { readonly type: "failed"; readonly failure: FailureData }
-);
+  | { readonly type: "failed"; readonly failure: FailureData };
 
 /** A task as it travels: the keys may be others than at the one before. */
-export type NumberedBodyTask = BodyTask & {
-  readonly task: number;
+export type SealedBodyTask = BodyTask & {
   readonly sealKeys: readonly SealKey[];
 };

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { wireFormats } from "../formats/formats.ts";
 import { parseCountTokens } from "../formats/messages/count-tokens.ts";
 import { openReasoningSeal } from "../seal/reasoning-seal.ts";
-import type { BodyTaskAnswer, CountedTokens, NumberedBodyTask } from "./body-tasks.ts";
+import type { BodyTaskAnswer, CountedTokens, SealedBodyTask } from "./body-tasks.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
 import { noOptions } from "../conversation/conversation.ts";
 import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prepare-request.ts";
@@ -17,29 +17,28 @@ import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prep
 const port = parentPort;
 if (port === null) throw new Error("body-worker.ts runs as a worker thread only");
 
-port.on("message", (message: NumberedBodyTask) => {
-  void answer(message).then(({ reply, transfer }) => port.postMessage(reply, transfer));
+port.on("message", (task: SealedBodyTask) => {
+  void answer(task).then(({ reply, transfer }) => port.postMessage(reply, transfer));
 });
 
 type Reply = { readonly reply: BodyTaskAnswer; readonly transfer: ArrayBuffer[] };
 
-async function answer(message: NumberedBodyTask): Promise<Reply> {
-  const { task } = message;
+async function answer(task: SealedBodyTask): Promise<Reply> {
   try {
-    if (message.type === "count-tokens") {
-      const counted = await countTokens(message);
-      return { reply: { task, type: "counted", counted }, transfer: [] };
+    if (task.type === "count-tokens") {
+      const counted = await countTokens(task);
+      return { reply: { type: "counted", counted }, transfer: [] };
     }
-    const prepared = prepare(message);
+    const prepared = prepare(task);
     const transfer = prepared.prompt === null ? [] : [prepared.prompt.bytes.buffer];
-    return { reply: { task, type: "prepared", prepared }, transfer };
+    return { reply: { type: "prepared", prepared }, transfer };
   } catch (error) {
     const failure = failureToData(failureFromUnknown(error));
-    return { reply: { task, type: "failed", failure }, transfer: [] };
+    return { reply: { type: "failed", failure }, transfer: [] };
   }
 }
 
-function prepare(task: NumberedBodyTask & { readonly type: "prepare" }): PreparedRequest {
+function prepare(task: SealedBodyTask & { readonly type: "prepare" }): PreparedRequest {
   const prepared = prepareRequest(task.bytes, {
     format: wireFormats[task.format],
     reasoning: openReasoningSeal(task.sealKeys, task.accountId),
@@ -60,7 +59,7 @@ function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
 }
 
 async function countTokens(
-  task: NumberedBodyTask & { readonly type: "count-tokens" },
+  task: SealedBodyTask & { readonly type: "count-tokens" },
 ): Promise<CountedTokens> {
   // Loaded at the first count: the vocabulary takes time and memory that most processes never need.
   const { countTextTokens } = await import("./count-text-tokens.ts");

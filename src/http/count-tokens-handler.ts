@@ -20,12 +20,13 @@ export async function handleCountTokens(exchange: Exchange, service: Service): P
   );
   if (bytes === null) throw new Error("a body within the limit was not kept");
   const { deployment, workers } = service;
-  const { prompt, tokens } = await workers.countTokens({
-    type: "count-tokens",
-    bytes,
-    accountId: caller.accountId,
-    recipe: deployment.countTokens === undefined ? null : deployment.recipe(),
-  });
+  const { accountId } = caller;
+  const recipe = deployment.countTokens === undefined ? null : deployment.recipe();
+  const { prompt, tokens } = await workers.countTokens(
+    { type: "count-tokens", bytes, accountId, recipe },
+    exchange.gone,
+  );
+  entry.release();
   const counted = prompt === null ? null : await deployment.countTokens?.(prompt, exchange.gone);
   answerJson(exchange, { status: 200 }, { input_tokens: counted ?? tokens });
 }

@@ -138,13 +138,16 @@ async function prepareWhenReady(
             ? (conversation, options) => deployment.prepare(conversation, options)
             : null,
         })
-      : await workers.prepare({
-          type: "prepare",
-          format: parts.format.name,
-          bytes: body,
-          accountId: parts.caller.accountId,
-          recipe: ready ? deployment.recipe() : null,
-        });
+      : await workers.prepare(
+          {
+            type: "prepare",
+            format: parts.format.name,
+            bytes: body,
+            accountId: parts.caller.accountId,
+            recipe: ready ? deployment.recipe() : null,
+          },
+          parts.gone,
+        );
   if (!deployment.describe().ready) {
     await prepare(bytes.slice(), false);
     await deployment.whenReady(parts.gone);
