@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { requestRow } from "./request-row.ts";
 
 const colours: Readonly<Record<string, "gray" | "cyan" | "yellow" | "red">> = {
   trace: "gray",
@@ -17,6 +18,13 @@ export function formatPretty(line: string, coloured: boolean): string {
   const shown = coloured
     ? styleText(colours[name] ?? "cyan", label, { validateStream: false })
     : label;
+  // Elsewhere than on a terminal width is no matter, and whoever collects the lines wants them whole.
+  if (coloured && event === "request") {
+    const row = escaped(requestRow(fields));
+    return name === "info"
+      ? `${clock.slice(0, 8)} ${row}\n`
+      : `${clock.slice(0, 8)} ${shown} ${row}\n`;
+  }
   const words = [...fieldWords(fields, "")].join(" ");
   return `${clock} ${shown} ${showValue(event)}${words === "" ? "" : `  ${words}`}\n`;
 }
@@ -28,6 +36,11 @@ function* fieldWords(fields: object, prefix: string): Generator<string> {
       yield* fieldWords(value, `${prefix}${name}.`);
     else yield `${prefix}${name}=${showValue(value)}`;
   }
+}
+
+/** A route or a method is ours, an id may be anything: no text can move the cursor of a terminal. */
+function escaped(row: string): string {
+  return row.replaceAll(/[\p{Cc}\p{Cf}]/gu, "?");
 }
 
 /** Words as they are; anything else quoted, so that no text can move the cursor of a terminal. */
