@@ -122,6 +122,8 @@ async function openLedger(
     { url: database.url, connections: database.connections, ...rules },
     {
       telemetry,
+      serves: true,
+      onPooled: () => telemetry.lifecycle("database pooler", { mode: "transaction" }),
       patience: {
         ms: limits.ledgerStartWaitMs,
         ...(signal === undefined ? {} : { signal }),

@@ -169,6 +169,8 @@ export const limits = {
   ledgerSilenceMs: 8_000,
   /** How often a process looks for others that have died, and says that it lives. With ledgerReturnMs: within 3 s. */
   ledgerDeadAskMs: 750,
+  /** PostgreSQL: how long a process may be missed before it counts as dead, as its session may have ended alone. */
+  ledgerReturnMs: 1_500,
   /** Leases that end later than so many of them from now are of a clock that was ahead: it may go back by one of them. */
   leasesAheadMax: 2,
   /** A process that could not renew cancels this long before its leases end. */

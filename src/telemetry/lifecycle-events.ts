@@ -30,6 +30,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
       "Start the database, or correct TRIBUTARY_DATABASE_URL. The service starts as soon as it answers.",
   },
   "ledger migrated": { level: "info" },
+  "database pooler": {
+    level: "warn",
+    remedy:
+      "Name the server itself in TRIBUTARY_DATABASE_URL, or let the pooler work in session mode: through transactions alone nothing tells that a process died, so that its accounts wait for its leases, and statements have no time limit on the server.",
+  },
   "ledger gone": {
     level: "error",
     remedy:

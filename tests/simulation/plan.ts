@@ -13,7 +13,7 @@ export interface Plan {
 }
 
 /** How often replicas look for dead ones: seldomer than in the service, so that runs take fewer steps. */
-export const deadAskMs = 5_000;
+export const deadAskMs = 10_000;
 
 /** Settings of the service. */
 export interface Rules {

@@ -1,4 +1,5 @@
 import { Client } from "pg";
+import { limits } from "../../src/limits.ts";
 import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import type { StoreClient } from "../../src/ledger/store-ledger.ts";
@@ -23,7 +24,24 @@ export async function openPostgresStores(): Promise<
     await Promise.all(closing.map((process) => process[Symbol.asyncDispose]()));
   }
 
-  async function connect(rules: Rules): Promise<StoreClient> {
+  /** The number of a process's lock, by which its session is found. */
+  async function numbers(): Promise<ReadonlySet<string>> {
+    const { rows } = await observer.query<{ number: string }>(
+      "select objid::text as number from pg_locks where locktype = 'advisory' and objsubid = 2 and granted",
+    );
+    return new Set(rows.map(({ number }) => number));
+  }
+
+  async function endSessions(sessions: readonly { readonly number: string }[]): Promise<void> {
+    if (sessions.length === 0) return;
+    await observer.query(
+      `select pg_terminate_backend(pid, 5000) from pg_locks
+       where locktype = 'advisory' and objsubid = 2 and granted and objid::text = any($1::text[])`,
+      [sessions.map(({ number }) => number)],
+    );
+  }
+
+  async function connect(rules: Rules, serves: boolean): Promise<StoreClient> {
     const client = await connectPostgresStore(
       {
         url,
@@ -33,7 +51,7 @@ export async function openPostgresStores(): Promise<
         requestsPerMinute: rules.perMinute,
         leaseMs: rules.leaseMs,
       },
-      { now: () => nowMs },
+      { now: () => nowMs, ...(serves ? { serves } : {}) },
     );
     processes.push(client);
     return client;
@@ -42,22 +60,32 @@ export async function openPostgresStores(): Promise<
   return {
     async fresh(rules) {
       await closeProcesses();
-      await connect(rules);
+      const command = await connect(rules, false);
+      const sessions = new Map<
+        string,
+        { readonly number: string; readonly heard: () => boolean }
+      >();
       await observer.query(
         `set session_replication_role = replica;
          truncate tributary.account, tributary.api_key, tributary.reservation, tributary.entry,
-           tributary.rate_window, tributary.rate_ticket cascade`,
+           tributary.rate_window, tributary.rate_ticket, tributary.process cascade`,
       );
       return {
         clock: "store",
-        graceMs: null,
-        async openProcess() {
-          const client = await connect(rules);
+        graceMs: limits.ledgerReturnMs,
+        async openProcess(owner, isPresent) {
+          const before = await numbers();
+          const client = await connect(rules, true);
+          const number = [...(await numbers())].find((one) => !before.has(one));
+          if (number !== undefined) sessions.set(owner, { number, heard: () => isPresent(owner) });
           return async (calls) => {
             const answers: StoreAnswer[] = [];
             for (const call of calls) {
               ({ nowMs } = call);
-              answers.push(await answerOf(client, call));
+              const looks = call.name === "giveBackDead" || call.name === "expire";
+              if (looks) await endSessions([...sessions.values()].filter(({ heard }) => !heard()));
+              // Who cannot say that it lives looks as a command does.
+              answers.push(await answerOf(looks && !isPresent(owner) ? command : client, call));
             }
             return answers;
           };

@@ -3,7 +3,7 @@ import type { Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Admission, AdmitOrder } from "../ledger.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
-import { bigOf, numberOf, textOf, type Row } from "../row.ts";
+import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
 import { isLostAnswer, type Database } from "./database.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
@@ -15,16 +15,18 @@ export interface AdmitRules {
   readonly leaseMs: number;
 }
 
+type OwnedRules = AdmitRules & { readonly owner: string | null };
+
 const admit = {
   name: "admit",
-  text: `select verdict, granted, nanos, input_price, output_price, balance, held, affordable
-    from tributary.admit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+  text: `select verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
+    from tributary.admit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 };
 
 /** One round trip; asked once more when the answer was lost, which the request id makes safe. */
 export function openAdmit(
   database: Database,
-  rules: AdmitRules,
+  rules: OwnedRules,
   clock: Clock,
 ): PostgresOperations["admit"] {
   return async (order) => {
@@ -40,7 +42,7 @@ export function openAdmit(
   };
 }
 
-function valuesOf(order: AdmitOrder, rules: AdmitRules, repeated: boolean): readonly unknown[] {
+function valuesOf(order: AdmitOrder, rules: OwnedRules, repeated: boolean): readonly unknown[] {
   const { caller, outputTokensFitting, outputTokensRequested } = order;
   const dot = caller.ticket?.indexOf(".") ?? 0;
   return [
@@ -60,13 +62,15 @@ function valuesOf(order: AdmitOrder, rules: AdmitRules, repeated: boolean): read
     rules.prices.outputNanosPerMillion,
     rules.concurrencyPerAccount,
     rules.leaseMs,
+    rules.owner,
   ];
 }
 
 function admissionOf(row: Row, order: AdmitOrder, rules: AdmitRules): Admission {
   const verdict = textOf(row, "verdict");
   throwRefusal(verdict);
-  if (verdict === "concurrent") throw tooManyConcurrent(rules.concurrencyPerAccount, 0);
+  if (verdict === "concurrent")
+    throw tooManyConcurrent(rules.concurrencyPerAccount, numberOrNullOf(row, "free_in_ms") ?? 0);
   if (verdict === "ended") throw endedReservation();
   if (verdict === "credit")
     throw insufficientCredit({

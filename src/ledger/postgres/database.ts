@@ -5,6 +5,7 @@ import { OperatorError } from "../operator-error.ts";
 import type { Row } from "../row.ts";
 import { StoreFault } from "../store-fault.ts";
 import { isAnswer, isConflict, storeFault } from "./fault.ts";
+import type { Pooling } from "./pooler.ts";
 
 /** How the server is reached. */
 export interface DatabaseSettings {
@@ -14,6 +15,8 @@ export interface DatabaseSettings {
   readonly connections?: number;
   /** How long the server may work on one statement, and a call may wait for a connection; absent: limits.ledgerBusyMs. */
   readonly busyMs?: number;
+  /** What is between; absent: nothing. In transaction mode nothing works that belongs to a session. */
+  readonly pooling?: Pooling;
 }
 
 /** A statement with a name, so that a connection parses it once. */
@@ -59,12 +62,13 @@ export function isLostAnswer(error: unknown): boolean {
 /** Connections are made when they are first wanted. */
 export function openDatabase(settings: DatabaseSettings): Database {
   const busyMs = settings.busyMs ?? limits.ledgerBusyMs;
+  const { pooling = "none" } = settings;
   const pool = new Pool({
     connectionString: settings.url,
     max: settings.connections ?? limits.ledgerConnections,
     connectionTimeoutMillis: busyMs,
-    statement_timeout: busyMs,
-    idle_in_transaction_session_timeout: busyMs,
+    // As parameters of a session poolers refuse them.
+    ...(pooling === "none" ? sessionLimits(busyMs) : {}),
     query_timeout: limits.ledgerSilenceMs + busyMs - limits.ledgerBusyMs,
     keepAlive: true,
     application_name: "tributary",
@@ -72,6 +76,11 @@ export function openDatabase(settings: DatabaseSettings): Database {
   });
   // A connection that ends while nobody uses it; the next call makes another.
   pool.on("error", () => {});
+  if (pooling === "session")
+    pool.on("connect", (client) => {
+      for (const [name, ms] of Object.entries(sessionLimits(busyMs)))
+        client.query(`set ${name} = ${String(ms)}`).catch(ignore);
+    });
   let closed = false;
 
   async function once<Value>(work: (query: Query) => Promise<Value>): Promise<Value> {
@@ -86,7 +95,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
     // One that breaks during a query tells the query; this keeps the same event from ending the process.
     client.on("error", ignore);
     try {
-      const value = await work(queryOf(client));
+      const value = await work(queryOf(client, pooling));
       broken = false;
       return value;
     } catch (error) {
@@ -130,10 +139,16 @@ function isRefusal(error: unknown): boolean {
 // The longest that a timer can have.
 const longestTimerMs = 2 ** 31 - 1;
 
-function queryOf(client: PoolClient): Query {
+function sessionLimits(busyMs: number): Readonly<Record<string, number>> {
+  return { statement_timeout: busyMs, idle_in_transaction_session_timeout: busyMs };
+}
+
+function queryOf(client: PoolClient, pooling: Pooling): Query {
   return async ({ name, patient, text }, ...values) => {
     const wait = patient === true ? { query_timeout: longestTimerMs } : {};
-    const result = await client.query<Row>({ name, text, values: [...values], ...wait });
+    // A named statement belongs to a session.
+    const named = pooling === "transaction" ? {} : { name };
+    const result = await client.query<Row>({ ...named, text, values: [...values], ...wait });
     return result.rows;
   };
 }

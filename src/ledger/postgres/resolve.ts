@@ -2,6 +2,7 @@ import { limits } from "../../limits.ts";
 import { bigOf, idOf, numberOf, textOf } from "../row.ts";
 import type { Database } from "./database.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
+import type { PostgresPresence } from "./presence.ts";
 
 const settle = {
   name: "settle",
@@ -10,21 +11,34 @@ const settle = {
 // By request alone: replicas renew what they run, of many accounts, once in a third of a lease.
 const renew = {
   name: "renew",
-  text: `update tributary.reservation set lease_until_ms = coalesce($3, tributary.now_ms()) + $2
+  text: `update tributary.reservation set lease_until_ms = coalesce($3, tributary.now_ms()) + $2, lease_ms = $2
     where request_id = any($1::text[]) and state = 'open' returning request_id`,
 };
 const due = {
   name: "due",
-  text: `select distinct account_id from tributary.reservation
-    where state = 'open' and lease_until_ms <= coalesce($1, tributary.now_ms()) limit $2`,
+  text: `select distinct account_id from tributary.reservation r, coalesce($4, tributary.now_ms()) as now
+    where state = 'open' and tributary.is_due(r.lease_until_ms, r.lease_ms, r.owner, $1, $2, $3, now) limit $5`,
 };
-const expire = { name: "expire", text: "select tributary.expire($1, $2)::bigint as count" };
+const giveBack = {
+  name: "give-back",
+  text: "select tributary.give_back($1, $2, $3, $4, $5)::bigint as count",
+};
+// Of a command, which does not say that it lives.
+const look = { name: "look", text: "select known, dead from tributary.look(null, null, $1, $2)" };
 const sweep = { name: "sweep", text: "select tributary.sweep_rate($1, $2, $3)" };
 
-type Resolve = Pick<PostgresOperations, "settle" | "renew" | "expire">;
+type Resolve = Pick<PostgresOperations, "settle" | "renew" | "expire" | "giveBackDead">;
+
+interface ResolveParts {
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  readonly presence: PostgresPresence | null;
+}
 
 /** How reservations end, or live on. Every ending goes through "open" once, under the account's lock. */
-export function openResolve(database: Database, leaseMs: number, clock: Clock): Resolve {
+export function openResolve(database: Database, parts: ResolveParts): Resolve {
+  const { clock, leaseMs, presence } = parts;
+  const giveBackDue = openGiveBack(database, parts);
   return {
     async settle(settlement) {
       const { usage } = settlement;
@@ -52,21 +66,40 @@ export function openResolve(database: Database, leaseMs: number, clock: Clock): 
     },
     async expire() {
       await database.query(sweep, limits.rateWindowMs, limits.ledgerGroupMax, clock());
-      const accounts = await database.query(due, clock(), limits.ledgerGroupMax);
-      let total = 0;
-      let failed: { readonly error: unknown } | null = null;
-      // A transaction an account: no lock of one waits for another's, and one that cannot be had holds up no other.
-      for (const account of accounts) {
-        const id = idOf(account, "account_id", "acct_");
-        try {
-          const [row] = await database.query(expire, id, clock());
-          if (row !== undefined) total += numberOf(row, "count");
-        } catch (error) {
-          failed ??= { error };
-        }
-      }
-      if (failed !== null) throw failed.error;
-      return total;
+      return giveBackDue(false);
     },
+    async giveBackDead() {
+      if (presence === null) {
+        const [row] = await database.query(look, limits.ledgerReturnMs, clock());
+        return { count: row?.["dead"] === true ? await giveBackDue(true) : 0, known: true };
+      }
+      const { dead, known } = await presence.look();
+      return { count: dead ? await giveBackDue(true) : 0, known };
+    },
+  };
+}
+
+/** What dead processes held, or what leases have ended. */
+function openGiveBack(
+  database: Database,
+  { clock, leaseMs }: ResolveParts,
+): (dead: boolean) => Promise<number> {
+  return async (dead) => {
+    const rules = [dead, limits.ledgerReturnMs, leaseMs, clock()];
+    const accounts = await database.query(due, ...rules, limits.ledgerGroupMax);
+    let total = 0;
+    let failed: { readonly error: unknown } | null = null;
+    // A transaction an account: no lock of one waits for another's, and one that cannot be had holds up no other.
+    for (const account of accounts) {
+      const id = idOf(account, "account_id", "acct_");
+      try {
+        const [row] = await database.query(giveBack, id, ...rules);
+        if (row !== undefined) total += numberOf(row, "count");
+      } catch (error) {
+        failed ??= { error };
+      }
+    }
+    if (failed !== null) throw failed.error;
+    return total;
   };
 }

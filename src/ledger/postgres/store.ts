@@ -7,6 +7,8 @@ import { openCheckpoint } from "./checkpoint.ts";
 import { openDatabase, type Database, type DatabaseSettings } from "./database.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
 import type { Clock, PostgresOperations } from "./operations.ts";
+import { findPooling } from "./pooler.ts";
+import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
 import type { AnswerOf, ArgumentOf, OperationName } from "../operations.ts";
@@ -24,6 +26,10 @@ export interface PostgresStoreParts {
   /** For a simulation; absent: the server's clock, the same for all replicas. */
   readonly now?: () => number;
   readonly onMigrated?: (report: MigrationReport) => void;
+  /** This process serves: it says that it lives, so that what it holds is given back as soon as it does not. */
+  readonly serves?: true;
+  /** There is a pooler that gives out transactions only. */
+  readonly onPooled?: () => void;
   /** Absent: a server that is not up yet is a failure at once, as commands want it. */
   readonly patience?: Patience;
 }
@@ -34,14 +40,20 @@ export async function connectPostgresStore(
   parts: PostgresStoreParts,
 ): Promise<StoreClient> {
   const name = databaseName(settings.url);
-  const database = openDatabase(settings);
+  const clock: Clock = () => parts.now?.() ?? null;
+  await using opened = new AsyncDisposableStack();
+  let database: Database;
+  let presence: PostgresPresence | null = null;
   try {
-    const work = (): Promise<MigrationReport | null> => migrate(database, name);
-    const { patience } = parts;
-    const report = await (patience === undefined ? work() : whenServerIsUp(work, patience));
+    const pooling = await patiently(() => findPooling(settings), parts.patience);
+    if (pooling === "transaction") parts.onPooled?.();
+    database = opened.use(openDatabase({ ...settings, pooling }));
+    const report = await patiently(() => migrate(database, name), parts.patience);
     if (report !== null) parts.onMigrated?.(report);
+    // A lock belongs to a session, of which a pooler in transaction mode gives none.
+    if (parts.serves === true && pooling !== "transaction")
+      presence = opened.use(await openPresence(settings, clock));
   } catch (error) {
-    await database[Symbol.asyncDispose]();
     if (!(error instanceof StoreFault)) throw error;
     throw new OperatorError(
       "ledger_unusable",
@@ -49,27 +61,31 @@ export async function connectPostgresStore(
       error,
     );
   }
-  const operations = openOperations(database, settings, () => parts.now?.() ?? null);
+  const operations = openOperations(database, settings, { clock, presence });
+  const owned = opened.move();
   return {
     call: (operation, argument) => apply(operations, operation, argument),
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+function patiently<Value>(work: () => Promise<Value>, patience?: Patience): Promise<Value> {
+  return patience === undefined ? work() : whenServerIsUp(work, patience);
 }
 
 function openOperations(
   database: Database,
   settings: PostgresStoreSettings,
-  clock: Clock,
+  { clock, presence }: { readonly clock: Clock; readonly presence: PostgresPresence | null },
 ): PostgresOperations {
   return {
     ...openAuthorize(database, settings, clock),
-    admit: openAdmit(database, settings, clock),
-    ...openResolve(database, settings.leaseMs, clock),
+    admit: openAdmit(database, { ...settings, owner: presence?.owner ?? null }, clock),
+    ...openResolve(database, { clock, leaseMs: settings.leaseMs, presence }),
     ...openAdministration(database, clock),
     ...openBooks(database, settings),
     checkpoint: openCheckpoint(database, clock),
     verify: openVerify(database),
-    giveBackDead: () => Promise.resolve({ count: 0, known: true }),
     async check() {
       await database.query(anything);
       return null;
