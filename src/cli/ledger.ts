@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { parseConfig } from "../config/config.ts";
 import type { CopiedRows, LedgerSource } from "../ledger/copied-tables.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
 import {
@@ -19,7 +20,7 @@ const help = `The ledger as a whole: where it is, and copies of it.
   tributary ledger backup PATH      copy a SQLite ledger into a new file, while the service runs, and verify the copy
   tributary ledger move --to URL    copy a SQLite ledger into an empty PostgreSQL, and verify both
 
-  --to URL   postgres://user:password@host:5432/database; the password may be in PGPASSWORD instead
+  --to URL   postgres://user@host:5432/database, with the password in the variable PGPASSWORD: others see a command line
   --json     backup prints {"path","ok","entries","accounts"}, move {"ok","entries","accounts","rows"}
 
 Both start from the ledger that the settings name. A backup is put in its place while nothing runs, and ledger.sqlite-wal and
@@ -57,8 +58,9 @@ const move: Command = {
     const to = line.texts["to"];
     if (to === undefined || !/^postgres(?:ql)?:\/\//.test(to))
       throw misuse(
-        `ledger move needs --to postgres://user:password@host:5432/database. See: ${shell.programName} ledger --help`,
+        `ledger move needs --to postgres://user@host:5432/database, and the password in PGPASSWORD. See: ${shell.programName} ledger --help`,
       );
+    ensureAddress(to, shell);
     const path = ensureFile(shell, "It is in PostgreSQL already.");
     const { report, rows } = await moveLedger(path, to, shell);
     const { accounts, entries } = report;
@@ -74,6 +76,12 @@ export const ledgerCommands: CommandGroup = { help, actions: { backup, move } };
 
 function sizeOf(entries: number, accounts: number): string {
   return `${counted(entries, "entry", "entries")} of ${counted(accounts, "account", "accounts")}`;
+}
+
+/** Where a piece of a password would be taken for the host, it would be asked for and shown. */
+function ensureAddress(url: string, shell: Shell): void {
+  const parsed = parseConfig({ TRIBUTARY_DATABASE_URL: url }, shell.folder);
+  if (!parsed.ok) throw misuse(`--to: ${parsed.problems.map(({ remedy }) => remedy).join("; ")}.`);
 }
 
 /** The file of the ledger that the settings name. */

@@ -148,6 +148,8 @@ describe("a command", () => {
     [["account", "list", "--credit", "1"], "--credit"],
     [["account", "create", ""], "The name of an account"],
     [["key", "list", "acct_x", "--secret"], "--secret"],
+    [["ledger", "move"], "ledger move needs --to postgres://"],
+    [["ledger", "move", "--to", "postgres://me:a@SECRET@db/l"], "--to: write it as postgres://"],
     [["doctor", "--key", "k"], "--key belongs to --url"],
     [["doctor", "--url", "x", "--key", "k"], "no address"],
     [["doctor", "--timeout", "soon"], "whole number of seconds"],

@@ -101,6 +101,15 @@ describe("doctor", () => {
     for (const { fix, message } of report.checks) expect(message).not.toContain(fix);
   });
 
+  it.each([
+    [{}, "the first start makes one with a key"],
+    [{ TRIBUTARY_FIRST_ACCOUNT: "none" }, "tributary account create NAME makes one"],
+  ])("says of an empty ledger how it gets its first account: %o", async (settings, words) => {
+    const environment = { ...settings, TRIBUTARY_CACHE_DIR: join(folder, "no-weights") };
+    const { checks } = await examine(environment);
+    expect(checks[2]?.message).toContain(`no account yet: ${words}`);
+  });
+
   it("reports a ledger that cannot be used", async () => {
     await using engine = await openFakeEngine();
     writeFileSync(join(folder, "broken"), "x".repeat(8192));
