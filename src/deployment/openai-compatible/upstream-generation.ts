@@ -285,7 +285,8 @@ export class UpstreamGeneration implements RunningGeneration {
 
   #loseRequest(attempt: Attempt, error: Error): void {
     if (!mayTryAgain(attempt, error)) {
-      this.#fail(lost(error));
+      // Closed twice without a byte: the deployment is on its way out, and may be back soon.
+      this.#fail(attempt.isRetry ? unreachable(error) : lost(error));
       return;
     }
     this.#connections.drop(attempt.connection);
