@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig } from "../src/config/config.ts";
-import { fetchModel, findModel } from "../src/deployment/embedded/models.ts";
+import { fetchModel, findModel } from "../engine/src/models.ts";
 import {
   type DirectArm,
   type Measured,

@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
+import type { EngineAddress } from "./deployment/embedded/deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
 import { openLookPace } from "./http/look-pace.ts";
@@ -147,17 +148,37 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
       newId,
       onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
     });
-  // Loaded only when it is wanted: a service in front of an HTTP deployment starts without it.
+  // Loaded only when it is wanted: a service in front of another deployment starts without it.
   const { openEmbeddedDeployment } = await import("./deployment/embedded/deployment.ts");
   return openEmbeddedDeployment(config, {
-    now: Date.now,
+    now: () => performance.now(),
     onProgress: parts.onProgress,
     onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
+    connect: connectEngine,
   });
 }
 
 function monotonicMs(): number {
   return performance.now();
+}
+
+/** Generations wait in the engine for a slot as long as it takes: whether the engine hangs, its supervisor finds out. */
+export function connectEngine({ apiKey, contextTokens, url }: EngineAddress): Deployment {
+  return openOpenaiCompatibleDeployment(
+    {
+      url,
+      apiKey,
+      model: "embedded",
+      contextTokens,
+      dialect: "embedded",
+      extraFields: [],
+      reasoningField: "reasoning_content",
+      connectMs: limits.engineConnectMs,
+      firstEventMs: limits.engineWaitMs,
+      silenceMs: limits.engineWaitMs,
+    },
+    { now: Date.now, newId },
+  );
 }
 
 function addressOf(server: ListeningServer): Gateway["address"] {

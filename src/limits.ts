@@ -200,6 +200,10 @@ export const limits = {
   countTokensAskBytesMax: 512 * 1024,
   /** Counts that an engine is asked for at a time; the estimate answers the others. */
   countTokensAsksMax: 4,
+  /** How long a connection to the embedded engine may take, which is on this machine and has whole cores to do. */
+  engineConnectMs: 10_000,
+  /** How long one of its answers may be silent: it may wait for a slot behind several of the longest. */
+  engineWaitMs: 3_600_000,
 } as const;
 
 // The relations between the numbers; a change that breaks one stops the start.

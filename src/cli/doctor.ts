@@ -176,7 +176,7 @@ async function* checkOwnService(
 const modelSettingFix = "correct TRIBUTARY_MODEL, or remove it to get the catalog's default";
 
 async function isModelSettingError(error: unknown): Promise<boolean> {
-  const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
+  const { ModelSettingError } = await import("../deployment/embedded/model-setting-error.ts");
   return error instanceof ModelSettingError;
 }
 

@@ -1,11 +1,6 @@
-import type { ModelChoice } from "../deployment/embedded/model-setting.ts";
-import {
-  fetchModel,
-  findModel,
-  findUnacceptedTerms,
-  listModels,
-  type ModelListing,
-} from "../deployment/embedded/models.ts";
+import { type Config, licenseNames } from "../config/config.ts";
+import type { EngineEvent } from "../deployment/embedded/engine-process.ts";
+import { runEngine } from "../deployment/embedded/run-engine.ts";
 import { type Command, CommandError, type CommandGroup, type Shell } from "./command.ts";
 import { openProgress } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
@@ -29,7 +24,7 @@ const list: Command = {
   operands: [],
   options: {},
   run: async (_line, shell) => {
-    const models = await listModels(ensureConfig(shell));
+    const models = await listModels(ensureConfig(shell), shell);
     return { json: models.map(toJson), text: formatTable([heads, ...models.map(cells)]) };
   },
 };
@@ -40,18 +35,11 @@ const pull: Command = {
   options: { "accept-license": { type: "boolean" } },
   run: async (line, shell) => {
     const config = ensureConfig(shell);
-    const model = findModel(line.positionals[0] ?? config.model);
-    const accepts = line.flags.has("accept-license");
-    showLicense(model, shell);
-    const terms = accepts ? null : findUnacceptedTerms(model, config.acceptedLicenses, config);
-    if (terms !== null)
-      throw new CommandError(
-        "license_not_accepted",
-        1,
-        `Read ${terms.address}. When you accept these terms: ${shell.programName} model pull ${model.name} --accept-license`,
-      );
-    const path = await fetchWithProgress(model, shell);
-    const models = await listModels(config);
+    const path = await fetchModel(line.positionals[0] ?? config.model, shell, {
+      config,
+      accepts: line.flags.has("accept-license"),
+    });
+    const models = await listModels(config, shell);
     return {
       json: models.filter((listed) => listed.path === path).map(toJson),
       text: `The weights are here: ${path}\n`,
@@ -59,34 +47,104 @@ const pull: Command = {
   },
 };
 
-/** Before the first byte comes. */
-function showLicense(model: ModelChoice, shell: Shell): void {
-  if (model.type !== "catalog") return;
-  const { license, terms, title } = model.entry;
-  shell.stderr.write(
-    `${title}. License: ${license}${terms === null ? "" : `, ${terms.address}`}\n`,
-  );
+/** One line of the list, as the engine tells it. */
+interface ModelListing {
+  readonly name: string;
+  readonly title: string;
+  readonly bytes: number;
+  readonly license: string;
+  /** Address of what must be accepted before the download; null: nothing. */
+  readonly terms: string | null;
+  readonly contextTokens: number | null;
+  readonly goodFor: string;
+  readonly isDefault: boolean;
+  readonly path: string | null;
 }
 
-async function fetchWithProgress(model: ModelChoice, shell: Shell): Promise<string> {
-  const config = ensureConfig(shell);
-  const progress = openProgress(shell.stderr, () => performance.now());
+async function listModels(config: Config, shell: Shell): Promise<readonly ModelListing[]> {
+  const models: ModelListing[] = [];
   const stop = stopWithSignal(shell);
   try {
-    return await fetchModel(model, {
-      folders: config,
-      environment: config.environment,
-      thorough: true,
-      onProgress: (now) => progress.report(now),
+    const { code, output } = await runEngine({
+      command: "list",
+      settings: { ...config, model: null },
+      // The engine's own words, from the same version of this package.
+      onEvent: ({ event, ...fields }) => {
+        if (event === "model") models.push(fields as unknown as ModelListing);
+      },
       signal: stop.signal,
     });
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    throw new CommandError("interrupted", 1, "Interrupted. The same command goes on from here.");
+    if (code !== 0) throw new CommandError("engine_failed", 1, `The engine failed: ${output}`);
+    return models;
+  } finally {
+    stop.forget();
+  }
+}
+
+interface Fetching {
+  readonly config: Config;
+  readonly accepts: boolean;
+}
+
+async function fetchModel(
+  model: string | null,
+  shell: Shell,
+  { accepts, config }: Fetching,
+): Promise<string> {
+  const progress = openProgress(shell.stderr, () => performance.now());
+  const stop = stopWithSignal(shell);
+  const told: EngineEvent[] = [];
+  try {
+    const { output } = await runEngine({
+      command: "pull",
+      settings: {
+        ...config,
+        model,
+        acceptedLicenses: accepts ? licenseNames : config.acceptedLicenses,
+      },
+      onEvent: (event) => {
+        if (event.event === "license") showLicense(event, shell);
+        else if (event.event === "weights progress")
+          progress.report({
+            bytes: Number(event["bytes"]),
+            totalBytes: Number(event["totalBytes"]),
+          });
+        else told.push(event);
+      },
+      signal: stop.signal,
+    });
+    if (stop.signal.aborted)
+      throw new CommandError("interrupted", 1, "Interrupted. The same command goes on from here.");
+    return pathOf(told.at(-1), { output, shell });
   } finally {
     progress.pause();
     stop.forget();
   }
+}
+
+/** Where the weights are, from the engine's last word; throws a CommandError for any other. */
+function pathOf(
+  last: EngineEvent | undefined,
+  { output, shell }: { readonly output: string; readonly shell: Shell },
+): string {
+  if (last?.event === "weights here") return String(last["path"]);
+  if (last?.event === "license not accepted") {
+    const command = `${shell.programName} model pull ${String(last["model"])} --accept-license`;
+    throw new CommandError(
+      "license_not_accepted",
+      1,
+      `Read ${String(last["terms"])}. When you accept these terms: ${command}`,
+    );
+  }
+  const reason = typeof last?.["reason"] === "string" ? last["reason"] : output;
+  throw new CommandError("weights_missing", 1, reason);
+}
+
+/** Before the first byte comes. */
+function showLicense(event: EngineEvent, shell: Shell): void {
+  const { license, terms, title } = event;
+  const where = typeof terms === "string" ? `, ${terms}` : "";
+  shell.stderr.write(`${String(title)}. License: ${String(license)}${where}\n`);
 }
 
 /** `model ...` */
@@ -124,7 +182,7 @@ function toJson(model: ModelListing): object {
     bytes: model.bytes,
     context: model.contextTokens,
     license: model.license,
-    terms: model.terms?.address ?? null,
+    terms: model.terms,
     note: model.goodFor,
   };
 }

@@ -210,11 +210,10 @@ async function explain(
     };
   const { Failure } = await import("../failure.ts");
   if (error instanceof Failure) return { code: error.code, exitCode: 1, message: error.message };
-  const { ModelSettingError } = await import("../deployment/embedded/model-setting.ts");
+  const { ModelSettingError } = await import("../deployment/embedded/model-setting-error.ts");
   if (error instanceof ModelSettingError)
     return { code: "settings", exitCode: 2, message: error.message };
-  const { WeightsError } = await import("../deployment/embedded/weights.ts");
-  const known = error instanceof Error && ("syscall" in error || error instanceof WeightsError);
+  const known = error instanceof Error && "syscall" in error;
   const message = error instanceof Error ? (known ? error.message : error.stack) : String(error);
   return { code: "failed", exitCode: 1, message: message ?? String(error) };
 }

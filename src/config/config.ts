@@ -51,7 +51,7 @@ export interface Config {
   readonly acceptedLicenses: readonly string[];
   /** Context length in tokens as the operator gave it, for either kind of deployment. */
   readonly contextTokens: number | null;
-  /** The variables by which weights are found, pip's among them, and no others. */
+  /** The variables of the embedded engine's process: all but the service's own. */
   readonly environment: Environment;
   readonly prices: Prices;
   readonly startingCreditNanos: bigint;
@@ -100,7 +100,7 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
     model: read.text("TRIBUTARY_MODEL"),
     acceptedLicenses: readLicenses(read),
     contextTokens,
-    environment: pickWeightsVariables(environment),
+    environment: pickEngineVariables(environment),
     prices: {
       inputNanosPerMillion: readCredits(read, "TRIBUTARY_INPUT_PRICE"),
       outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),
@@ -304,11 +304,11 @@ function readOrigins(read: SettingReader): readonly string[] {
   return origins;
 }
 
-/** Not the whole environment: nothing that is not needed travels with the settings. */
-function pickWeightsVariables(environment: Environment): Environment {
-  const pattern =
-    /^(?:PIP_.*|XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV|APPDATA|ProgramData|HF_(?:TOKEN|ENDPOINT))$/;
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => pattern.test(name)));
+/** Python, pip, proxies, certificates and GPU drivers have variables of their own; the service's hold its secrets. */
+function pickEngineVariables(environment: Environment): Environment {
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !/^(?:TRIBUTARY_|PG)/u.test(name)),
+  );
 }
 
 /** Notes those that were meant for a setting; returns a warning for each that was not. */

@@ -1,5 +1,4 @@
 import { parentPort } from "node:worker_threads";
-import { prepareEmbeddedPrompt } from "../deployment/embedded/prompt.ts";
 import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
 import type { PromptRecipe } from "../deployment/deployment.ts";
 import { failureFromUnknown, failureToData } from "../failure.ts";
@@ -53,9 +52,7 @@ function prepare(task: SealedBodyTask & { readonly type: "prepare" }): PreparedR
 
 function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
   if (recipe === null) return null;
-  return recipe.kind === "embedded"
-    ? (conversation, options) => prepareEmbeddedPrompt(recipe, conversation, options)
-    : (conversation, options) => prepareOpenaiPrompt(recipe, conversation, options);
+  return (conversation, options) => prepareOpenaiPrompt(recipe, conversation, options);
 }
 
 async function countTokens(

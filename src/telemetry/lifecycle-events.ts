@@ -48,6 +48,8 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
       "See that the deployment runs, and that TRIBUTARY_DEPLOYMENT_URL, its key and its certificate are right. It is asked again every few seconds.",
   },
   "weights downloading": { level: "info" },
+  // The next source is asked.
+  "weights source failed": { level: "info" },
   "weights fetched": { level: "info" },
   "weights missing": {
     level: "error",

@@ -58,7 +58,9 @@ const table: Readonly<Record<string, Allowance>> = {
 const sharedFiles = ["limits.ts", "failure.ts", "timers.ts", "worker-url.ts"];
 // Each package has one home, so that replacing it touches one folder.
 const packageHomes: Readonly<Record<string, string>> = {
-  "node-llama-cpp": "deployment/embedded/",
+  "node-llama-cpp": "../engine/",
+  fflate: "../engine/",
+  "proper-lockfile": "../engine/",
   undici: "deployment/",
   pg: "ledger/postgres/",
   pino: "telemetry/",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/config/environment.ts";
-import { writeTinyModel } from "../embedded/make-tiny-model.ts";
+import { writeTinyModel } from "../../engine/tests/make-tiny-model.ts";
 import { runCommandLine } from "../../src/cli/run-command.ts";
 import { openFakeEngine } from "./fake-engine.ts";
 import { openRecordingShell, plainShell } from "./recording-shell.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { licenseNames } from "../../src/config/config.ts";
-import { catalog } from "../../src/deployment/embedded/catalog.ts";
-import { openFakeIndex } from "../embedded/fake-index.ts";
+import { catalog } from "../../engine/src/catalog.ts";
+import { openFakeIndex } from "../../engine/tests/fake-index.ts";
 import { openRecordingShell } from "./recording-shell.ts";
 
 let folder = "";
@@ -37,7 +37,13 @@ describe("model", () => {
 
   it("shows a license, and downloads nothing before it is accepted", async () => {
     await using index = await openFakeIndex({});
-    const environment = { TRIBUTARY_CACHE_DIR: "cache", PIP_INDEX_URL: index.url };
+    // Without Python, and with a hub that is not there.
+    const environment = {
+      TRIBUTARY_CACHE_DIR: "cache",
+      PATH: folder,
+      HF_ENDPOINT: "http://localhost:9",
+      PIP_INDEX_URL: index.url,
+    };
     const run = openRecordingShell(folder, environment);
     const refused = await run("model", "pull", "gemma-3-270m", "--json");
     expect(refused.exitCode).toBe(1);

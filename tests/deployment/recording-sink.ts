@@ -26,7 +26,7 @@ export interface Recording {
 
 /** Starts a generation and records it; `onEvents` runs in the middle of each call of `events`. */
 export function record(
-  deployment: Deployment,
+  deployment: Pick<Deployment, "start">,
   prompt: Prompt,
   onEvents: (batch: readonly GenerationEvent[], generation: RunningGeneration) => void = () =>
     undefined,

@@ -6,7 +6,7 @@ import { embeddedLosses } from "../../src/deployment/embedded/losses.ts";
 import { type EngineTopic, engineTopics } from "../../src/deployment/losses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { isRecord, type JsonRecord } from "../cases/files.ts";
-import { writeTinyModel } from "../embedded/make-tiny-model.ts";
+import { writeTinyModel } from "../../engine/tests/make-tiny-model.ts";
 import { formats, startService, type TestService } from "../service/start-service.ts";
 import { writeCell } from "./losses/document.ts";
 
@@ -158,7 +158,7 @@ const shown: Readonly<Record<EngineTopic, readonly [cell: string, show: () => Pr
     },
   ],
   topK: [
-    "carried: 0 is no limit",
+    "carried: from 1 on; at 0 the model's own holds",
     async () => {
       const messages = [hi, { role: "assistant", content: "a" }];
       const top = async (most: number): Promise<string> =>
@@ -228,19 +228,20 @@ const shown: Readonly<Record<EngineTopic, readonly [cell: string, show: () => Pr
     },
   ],
   orderOfParts: [
-    "carried: as far as the model's template takes it",
+    "converted: reasoning, text, then the calls",
     async () => {
-      // After z the model ends its turn, after a it goes on.
-      const goesOn = async (first: string, last: string): Promise<string> => {
-        const content = [
-          { type: "text", text: first },
-          { type: "tool_use", id: "c1", name: "weather", input: {} },
-          { type: "text", text: last },
-        ];
-        return (await ask({ messages: [hi, { role: "assistant", content }] }, "messages")).text;
+      const text = (words: string) => ({ type: "text", text: words });
+      const call = { type: "tool_use", id: "c1", name: "weather", input: {} };
+      const spelled = async (...content: readonly JsonRecord[]): Promise<number> => {
+        const messages = [hi, { role: "assistant", content }];
+        const { inputTokens, status, text: said } = await ask({ messages }, "messages");
+        expect(status, said).toBe(200);
+        return inputTokens;
       };
-      expect(await goesOn("a", "z")).toBe("");
-      expect(await goesOn("z", "a")).not.toBe("");
+      const first = await spelled(text("ab"), call);
+      expect(await spelled(text("a"), call, text("b"))).toBe(first);
+      expect(await spelled(call, text("ab"))).toBe(first);
+      expect(await spelled(text("abc"), call)).toBe(first + 1);
     },
   ],
   earlierReasoning: [

@@ -14,10 +14,12 @@ import type { Usage } from "../../src/conversation/generation-event.ts";
 import {
   openEmbeddedDeployment,
   type EmbeddedDeployment,
-  type EmbeddedSettings,
 } from "../../src/deployment/embedded/deployment.ts";
+import type { EmbeddedSettings } from "../../src/deployment/embedded/engine-settings.ts";
+import type { GenerationSink, Prompt } from "../../src/deployment/deployment.ts";
+import { connectEngine } from "../../src/gateway.ts";
 import { record, type Recording } from "../deployment/recording-sink.ts";
-import { writeTinyModel, type TinyModelOptions } from "./make-tiny-model.ts";
+import { writeTinyModel, type TinyModelOptions } from "../../engine/tests/make-tiny-model.ts";
 
 /** One event of the engine's life, as the log gets it. */
 export interface LifecycleLine {
@@ -41,13 +43,9 @@ export async function openTinyEngine(
   const path = join(folder, "tiny.gguf");
   writeTinyModel(path, model);
   const lines: LifecycleLine[] = [];
-  const deployment = openEmbeddedDeployment(
+  const deployment = await openEmbedded(
     { dataDir: folder, model: path, slots: 2, threads: 1, ...settings },
-    {
-      now: () => performance.now(),
-      onProgress: () => undefined,
-      onLifecycle: (event, fields) => lines.push({ event, fields }),
-    },
+    lines,
   );
   await untilReady(deployment);
   return {
@@ -61,6 +59,19 @@ export async function openTinyEngine(
   };
 }
 
+/** The embedded deployment as the gateway opens it. What its log gets is added to `lines`. */
+export function openEmbedded(
+  settings: EmbeddedSettings,
+  lines: LifecycleLine[] = [],
+): Promise<EmbeddedDeployment> {
+  return openEmbeddedDeployment(settings, {
+    now: () => performance.now(),
+    onProgress: () => undefined,
+    onLifecycle: (event, fields) => lines.push({ event, fields }),
+    connect: connectEngine,
+  });
+}
+
 /** Waits for the model, however busy the machine is. */
 export async function untilReady(deployment: EmbeddedDeployment): Promise<void> {
   const signal = AbortSignal.timeout(20_000);
@@ -72,7 +83,8 @@ export async function untilReady(deployment: EmbeddedDeployment): Promise<void> 
   }
 }
 
-const plainOptions: GenerationOptions = {
+/** Nothing is asked for. */
+export const plainOptions: GenerationOptions = {
   temperature: null,
   topP: null,
   topK: null,
@@ -113,9 +125,9 @@ export function ask(
   };
   const prompt = deployment.prepare(conversation, { ...plainOptions, ...question.options });
   const outputTokensMax = question.outputTokensMax ?? 32;
-  const limited: EmbeddedDeployment = {
-    ...deployment,
-    start: (bytes, _most, sink) => deployment.start(bytes, outputTokensMax, sink),
+  const limited = {
+    start: (bytes: Prompt, _most: number, sink: GenerationSink) =>
+      deployment.start(bytes, outputTokensMax, sink),
   };
   return record(limited, prompt, onEvents);
 }

@@ -68,7 +68,15 @@ test("runs on the oldest Node that engines allows", async () => {
 test("brings the compiled sources and no tests, sources or data", async () => {
   const files = await readdir(join(project, "node_modules/tributary-gateway"));
   expect(files).toEqual(expect.arrayContaining(["LICENSE", "dist", "package.json"]));
-  const allowed = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"];
+  const allowed = [
+    "CHANGELOG.md",
+    "LICENSE",
+    "README.md",
+    "dist",
+    "docs",
+    "engine",
+    "package.json",
+  ];
   expect(files.filter((file) => !allowed.includes(file))).toEqual([]);
 });
 
@@ -97,6 +105,14 @@ test("npx tributary-gateway prints its help", async () => {
   });
   expect(stdout).toContain("serve");
   expect(stdout).toContain("account");
+});
+
+test("brings the embedded engine, which the service finds", async () => {
+  const inProject = { cwd: project, env: environment };
+  const { stdout } = await run("npx", ["--no-install", "tributary-engine", "list"], inProject);
+  expect(stdout).toContain("smollm2-135m-instruct");
+  const listed = await run("npx", ["--no-install", "tributary", "model", "list"], inProject);
+  expect(listed.stdout).toContain("smollm2-135m-instruct");
 });
 
 test("serves a streamed and a whole answer, then drains on SIGTERM", async () => {

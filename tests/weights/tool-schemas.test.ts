@@ -6,12 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Tool } from "../../src/conversation/conversation.ts";
-import {
-  openEmbeddedDeployment,
-  type EmbeddedDeployment,
-} from "../../src/deployment/embedded/deployment.ts";
-import { ask, until } from "../embedded/ask.ts";
-import { makeParametersCases } from "../embedded/schema-arbitrary.ts";
+import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import { ask, openEmbedded, until, type LifecycleLine } from "../embedded/ask.ts";
+import { makeParametersCases } from "../../engine/tests/schema-arbitrary.ts";
 
 /** Of about every tenth the model writes more than it may here, and nothing comes of it: enough of them for 200 that end. */
 const schemaCount = 250;
@@ -34,18 +31,12 @@ function makeTools(): readonly Tool[] {
 describe("tool calls of the default model", () => {
   let folder = "";
   let deployment: EmbeddedDeployment;
-  const warnings: unknown[] = [];
+  const lines: LifecycleLine[] = [];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "tool-schemas-"));
-    deployment = openEmbeddedDeployment(
-      { dataDir: folder, model: null, slots: 4, environment: process.env },
-      {
-        now: () => performance.now(),
-        onProgress: () => undefined,
-        onLifecycle: (event, fields) => void (event === "model warning" && warnings.push(fields)),
-      },
-    );
+    const settings = { dataDir: folder, model: null, slots: 4, environment: process.env };
+    deployment = await openEmbedded(settings, lines);
     await until(() => deployment.describe().ready, 120_000);
   });
 
@@ -93,7 +84,7 @@ describe("tool calls of the default model", () => {
     };
     await Promise.all([1, 2, 3, 4].map(callAll));
     console.log(`${String(whole)} of ${String(schemaCount)} within the allowance`);
-    expect(warnings).toEqual([]);
+    expect(lines.filter(({ event }) => event === "model warning")).toEqual([]);
     expect(whole).toBeGreaterThanOrEqual(wholeMin);
   });
 

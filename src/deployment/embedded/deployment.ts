@@ -1,222 +1,247 @@
+import { randomBytes } from "node:crypto";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
-import type { Deployment, GenerationSink, Prompt } from "../deployment.ts";
-import type { EngineCounts, EngineReport, LoadOrder } from "./engine-messages.ts";
+import type { Deployment, Prompt } from "../deployment.ts";
+import type { EngineEvent } from "./engine-process.ts";
+import {
+  engineEnvironment,
+  engineWords,
+  hangMsOf,
+  type EmbeddedSettings,
+} from "./engine-settings.ts";
 import { openEngineSupervisor, type EngineSupervisor } from "./engine-supervisor.ts";
-import { openGenerationTable } from "./generation-table.ts";
-import { parseModelSetting, type ModelChoice } from "./model-setting.ts";
-import { ensureAccepted } from "./models.ts";
-import { openWeights, type WeightsSource } from "./open-model.ts";
-import type { Environment } from "./pip-configuration.ts";
-import { embeddedRecipe, prepareEmbeddedPrompt } from "./prompt.ts";
+import { watchHealth, type EngineCounts } from "./engine-health.ts";
+import { ModelSettingError } from "./model-setting-error.ts";
 import { openReadiness, type Readiness } from "./readiness.ts";
-import type { WeightsProgress } from "./weights.ts";
-
-/** What the embedded engine is told by the operator. Counts that are absent or null are chosen by the machine. */
-export interface EmbeddedSettings {
-  /** Weights in its folder `models` are used. */
-  readonly dataDir: string;
-  /** Weights are fetched into its folder `models`; absent: into the one above. */
-  readonly cacheDir?: string;
-  /** A catalog name, an address or a path of a `.gguf`; null: the catalog's default. */
-  readonly model: string | null;
-  /** Names of the licenses that the operator accepts. */
-  readonly acceptedLicenses?: readonly string[];
-  readonly contextTokens?: number | null;
-  readonly slots?: number | null;
-  readonly threads?: number | null;
-  /** false: never a GPU. Otherwise one is used where its build of the library was installed. */
-  readonly gpu?: boolean;
-  /** Variables of the process, for what pip reads from them. */
-  readonly environment?: Environment;
-  /** Silence of the child during a generation after which it is taken for hung. */
-  readonly hangMs?: number;
-}
 
 /** What the embedded engine needs from outside. */
 export interface EmbeddedParts {
   readonly now: () => number;
-  readonly onProgress: (progress: WeightsProgress) => void;
+  readonly onProgress: (progress: { readonly bytes: number; readonly totalBytes: number }) => void;
   readonly onLifecycle: (
     event: string,
     fields: Readonly<Record<string, string | number | boolean | null>>,
   ) => void;
+  /** Opens the deployment that speaks to the engine, as to any that has an address. */
+  readonly connect: (address: EngineAddress) => Deployment;
+}
+
+/** Where an engine listens, and with which key. */
+export interface EngineAddress {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly contextTokens: number | null;
 }
 
 /** The embedded engine, with what only tests and doctor ask. */
 export interface EmbeddedDeployment extends Deployment {
   readonly processId: number | null;
-  /** What the child did so far; rejects with a Failure when there is none that answers. */
+  countTokens(prompt: Prompt, signal: AbortSignal): Promise<number | null>;
+  /** What the engine did so far; rejects with a Failure when there is none that answers. */
   counts(signal: AbortSignal): Promise<EngineCounts>;
 }
 
-const hangMsDefault = 120_000;
-
-/** Returns at once; weights are fetched and loaded behind it. Throws a ModelSettingError for an impossible model. */
-export function openEmbeddedDeployment(
+/**
+ * Starts the engine's program and resolves as soon as it listens; the engine fetches and loads its weights after that.
+ * Rejects with a ModelSettingError for an impossible model.
+ */
+export async function openEmbeddedDeployment(
   settings: EmbeddedSettings,
   parts: EmbeddedParts,
-): EmbeddedDeployment {
-  const model = parseModelSetting(settings.model);
-  const folders = { dataDir: settings.dataDir, cacheDir: settings.cacheDir ?? settings.dataDir };
-  ensureAccepted(model, settings.acceptedLicenses ?? [], folders);
-  const readiness = openReadiness(parts.now);
-  const stopped = new AbortController();
-  let supervisor: EngineSupervisor | null = null;
-  const table = openGenerationTable({
-    send: (order) => supervisor?.send(order) ?? false,
-    hung: () => supervisor?.kill(),
-    hangMs: settings.hangMs ?? hangMsDefault,
-    now: parts.now,
-  });
-  const asked = openCountQuestions();
+): Promise<EmbeddedDeployment> {
+  const engine = new EmbeddedEngine(settings, parts);
+  try {
+    await engine.listening;
+  } catch (error) {
+    await engine[Symbol.asyncDispose]();
+    throw error;
+  }
+  return engine;
+}
 
-  const report = (message: EngineReport): void => {
-    if (message.type === "news") table.take(message.news);
-    else if (message.type === "counts") asked.answer(message.counts);
-    else if (message.type === "warning")
-      parts.onLifecycle("model warning", { text: message.message });
-  };
-  const weights = openWeights({
-    ...parts,
-    model,
-    fetch: { folders, environment: settings.environment ?? {}, signal: stopped.signal },
-    readiness,
-  });
-  void weights.path.then((path) => {
-    if (path === null || stopped.signal.aborted) return;
-    const listener = buildListener({ parts, readiness, model, report, table, weights });
-    supervisor = openEngineSupervisor(buildLoadOrder(settings, model, path), listener);
-  });
+class EmbeddedEngine implements EmbeddedDeployment {
+  readonly #parts: EmbeddedParts;
+  readonly #readiness: Readiness;
+  readonly #supervisor: EngineSupervisor;
+  readonly #health: ReturnType<typeof watchHealth>;
+  readonly #listening = Promise.withResolvers<void>();
+  readonly #apiKey = randomBytes(24).toString("base64url");
+  /** Of the engine that listens, or listened last: a new process has a new port. */
+  #connected: { readonly deployment: Deployment; readonly url: string } | null = null;
+  #facts: EngineFacts;
+  /** Those that an engine before this one had; they end with the last of their generations. */
+  readonly #left: Promise<void>[] = [];
 
-  async function counts(signal: AbortSignal): Promise<EngineCounts> {
-    if (supervisor?.send({ type: "count" }) !== true) throw readiness.failure();
-    return asked.ask(signal);
+  constructor(settings: EmbeddedSettings, parts: EmbeddedParts) {
+    this.#parts = parts;
+    this.#facts = { model: settings.model ?? "", contextTokens: settings.contextTokens ?? null };
+    this.#readiness = openReadiness(parts.now);
+    const start = {
+      words: engineWords(settings),
+      environment: engineEnvironment(settings, this.#apiKey),
+    };
+    this.#supervisor = openEngineSupervisor(start, {
+      now: parts.now,
+      event: (event) => this.#hear(event),
+      exited: (exit, loadFailure, restartMs) => {
+        const words = `the engine's process ended before it listened (${exit.output})`;
+        this.#listening.reject(new Error(words));
+        this.#lose();
+        if (loadFailure === null)
+          return parts.onLifecycle("model process ended", { ...exit, restartMs });
+        this.#readiness.set({ type: "failed" });
+        const { model } = this.#facts;
+        const retrySeconds = restartMs / 1_000;
+        parts.onLifecycle("model not loaded", { model, reason: loadFailure, retrySeconds });
+      },
+    });
+    this.#health = watchHealth(() => (this.#readiness.ready ? this.#connected?.url : undefined), {
+      now: parts.now,
+      hangMs: hangMsOf(settings),
+      hung: () => this.#supervisor.kill(),
+    });
   }
 
-  return {
-    recipe: () => embeddedRecipe,
-    prepare: (conversation, options) =>
-      prepareEmbeddedPrompt(embeddedRecipe, conversation, options),
-    whenReady: (signal) => readiness.wait(limits.modelLoadWaitMs, signal),
-    start: (prompt: Prompt, outputTokensMax: number, sink: GenerationSink) =>
-      table.start({ prompt: prompt.bytes, outputTokensMax }, sink),
-    describe: () => ({
-      ready: supervisor?.facts !== undefined && supervisor?.facts !== null,
-      model: supervisor?.facts?.model ?? model.name,
-      contextTokens: supervisor?.facts?.contextTokens ?? contextTokensBefore(settings, model),
-      takesTools: supervisor?.facts?.takesTools ?? true,
-    }),
-    check: async (signal) => void (await counts(signal)),
-    counts,
-    get processId() {
-      return supervisor?.processId ?? null;
-    },
-    async [Symbol.asyncDispose]() {
-      stopped.abort();
-      readiness.set({ type: "stopped" });
-      table.failAll(
-        new Failure("overloaded", "The service is stopping.", { retryAfterSeconds: 5 }),
-      );
-      table.close();
-      await supervisor?.close();
-    },
-  };
-}
+  get listening(): Promise<void> {
+    return this.#listening.promise;
+  }
 
-/** The engine takes no more than this unless it is told to. */
-const contextTokensUsual = 8_192;
+  get processId(): number | null {
+    return this.#supervisor.processId;
+  }
 
-function contextTokensBefore(settings: EmbeddedSettings, model: ModelChoice): number | null {
-  const { contextTokens = null } = settings;
-  if (contextTokens !== null || model.type !== "catalog") return contextTokens;
-  return Math.min(model.entry.contextTokens, contextTokensUsual);
-}
+  recipe(): ReturnType<Deployment["recipe"]> {
+    return this.#inner().recipe();
+  }
 
-function buildLoadOrder(
-  settings: EmbeddedSettings,
-  model: ModelChoice,
-  modelFile: string,
-): LoadOrder {
-  return {
-    type: "load",
-    modelFile,
-    contextTokens: settings.contextTokens ?? null,
-    slots: settings.slots ?? null,
-    threads: settings.threads ?? null,
-    sampling: model.sampling,
-    gpu: settings.gpu ?? true,
-  };
-}
+  prepare(...given: Parameters<Deployment["prepare"]>): ReturnType<Deployment["prepare"]> {
+    return this.#inner().prepare(...given);
+  }
 
-interface ListenerOrder {
-  readonly parts: EmbeddedParts;
-  readonly readiness: Readiness;
-  readonly model: ModelChoice;
-  readonly report: (report: EngineReport) => void;
-  readonly table: { failAll(failure: Failure): void };
-  readonly weights: WeightsSource;
-}
+  whenReady(signal: AbortSignal): Promise<void> {
+    return this.#readiness.wait(limits.modelLoadWaitMs, signal);
+  }
 
-function buildListener(order: ListenerOrder) {
-  const { parts, readiness, model, report, table } = order;
-  return {
-    now: parts.now,
-    report,
-    loaded: (facts: { readonly model: string }) => {
-      readiness.set({ type: "ready" });
-      parts.onLifecycle("model loaded", { ...facts });
-    },
-    loadFailed: (reason: string, restartMs: number) => {
-      readiness.set({ type: "failed" });
-      parts.onLifecycle("model not loaded", {
-        model: model.name,
-        reason,
-        retrySeconds: restartMs / 1_000,
-      });
-      order.weights.distrust();
-    },
-    exited: (
-      exit: {
-        readonly code: number | null;
-        readonly signal: string | null;
-        readonly output: string;
-      },
-      restartMs: number,
-    ) => {
-      readiness.set({ type: "loading" });
-      table.failAll(
-        new Failure("deployment_failed", "The model stopped while it answered. Try again."),
-      );
-      parts.onLifecycle("model process ended", { ...exit, restartMs });
-    },
-  };
-}
+  start(...given: Parameters<Deployment["start"]>): ReturnType<Deployment["start"]> {
+    return this.#inner().start(...given);
+  }
 
-/** The child answers in order, so that answers need no numbers. */
-function openCountQuestions() {
-  let waiting: ((counts: EngineCounts) => void)[] = [];
-  return {
-    ask: (signal: AbortSignal) =>
-      new Promise<EngineCounts>((resolve, reject) => {
-        const giveUp = (): void => {
-          reject(
-            new Failure("deployment_timeout", "The model does not answer.", {
-              cause: signal.reason,
-            }),
-          );
+  async countTokens(prompt: Prompt, signal: AbortSignal): Promise<number | null> {
+    return (await this.#inner().countTokens?.(prompt, signal)) ?? null;
+  }
+
+  describe(): ReturnType<Deployment["describe"]> {
+    const { contextTokens, model, takesTools = true } = this.#facts;
+    return { ready: this.#readiness.ready, model, contextTokens, takesTools };
+  }
+
+  async check(signal: AbortSignal): Promise<void> {
+    await this.counts(signal);
+  }
+
+  async counts(signal: AbortSignal): Promise<EngineCounts> {
+    if (!this.#readiness.ready) throw this.#readiness.failure();
+    try {
+      return await this.#health.ask(signal);
+    } catch (cause) {
+      throw new Failure("deployment_timeout", "The model does not answer.", { cause });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listening.promise.catch(() => undefined);
+    this.#readiness.set({ type: "stopped" });
+    this.#health.close();
+    // What still runs loses its connection with that, and fails.
+    await this.#supervisor.close();
+    await this.#connected?.deployment[Symbol.asyncDispose]();
+    await Promise.all(this.#left);
+  }
+
+  #inner(): Deployment {
+    if (this.#connected === null) throw new Error("the engine has not listened yet");
+    return this.#connected.deployment;
+  }
+
+  #lose(): void {
+    if (this.#readiness.ready) this.#readiness.set({ type: "loading" });
+  }
+
+  #hear({ event, ...fields }: EngineEvent): void {
+    const { onLifecycle, onProgress } = this.#parts;
+    switch (event) {
+      case "settings refused":
+        this.#listening.reject(new ModelSettingError(String(fields["reason"])));
+        return;
+      case "listening":
+        this.#connect(fields);
+        return;
+      case "weights progress": {
+        const progress = {
+          bytes: Number(fields["bytes"]),
+          totalBytes: Number(fields["totalBytes"]),
         };
-        if (signal.aborted) giveUp();
-        signal.addEventListener("abort", giveUp, { once: true });
-        waiting.push((counts) => {
-          signal.removeEventListener("abort", giveUp);
-          resolve(counts);
-        });
-      }),
-    answer(counts: EngineCounts) {
-      const resolvers = waiting;
-      waiting = [];
-      for (const resolve of resolvers) resolve(counts);
-    },
-  };
+        this.#readiness.set({ type: "fetching", ...progress });
+        onProgress(progress);
+        return;
+      }
+      case "weights downloading":
+        onLifecycle("weights downloading", plain(fields));
+        return;
+      case "weights source failed":
+        onLifecycle("weights source failed", plain(fields));
+        return;
+      case "weights missing":
+        this.#readiness.set({ type: "failed" });
+        onLifecycle("weights missing", plain(fields));
+        return;
+      case "weights fetched":
+        this.#readiness.set({ type: "loading" });
+        onLifecycle("weights fetched", plain(fields));
+        return;
+      case "model warning":
+        onLifecycle("model warning", plain(fields));
+        return;
+      case "model loaded":
+        this.#facts = {
+          model: String(fields["model"]),
+          contextTokens: Number(fields["contextTokens"]),
+          takesTools: fields["takesTools"] === true,
+        };
+        this.#health.heard();
+        this.#readiness.set({ type: "ready" });
+        onLifecycle("model loaded", plain(fields));
+        return;
+      default:
+    }
+  }
+
+  #connect(fields: Readonly<Record<string, unknown>>): void {
+    const url = `http://${String(fields["host"])}:${String(fields["port"])}`;
+    const contextTokens =
+      typeof fields["contextTokens"] === "number" ? fields["contextTokens"] : null;
+    this.#facts = { ...this.#facts, model: String(fields["model"]), contextTokens };
+    const before = this.#connected;
+    this.#connected = {
+      url,
+      deployment: this.#parts.connect({ url, apiKey: this.#apiKey, contextTokens }),
+    };
+    if (before !== null) this.#left.push(Promise.resolve(before.deployment[Symbol.asyncDispose]()));
+    this.#listening.resolve();
+  }
+}
+
+interface EngineFacts {
+  readonly model: string;
+  readonly contextTokens: number | null;
+  readonly takesTools?: boolean;
+}
+
+/** The engine's fields as the log takes them. */
+function plain(
+  fields: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string | number | boolean | null>> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value === null || typeof value !== "object"),
+  ) as Readonly<Record<string, string | number | boolean | null>>;
 }

@@ -1,89 +1,109 @@
-/**
- * The child's entry. It runs in a process of its own, so that a crash, a hang or a full memory of the model never takes
- * the service with it, and leaves as soon as its channel closes: a killed parent leaves no child.
- */
-import { readdirSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { constants, setPriority } from "node:os";
-import type { EngineNews, EngineOrder, EngineReport, LoadOrder } from "./engine-messages.ts";
-import type { Engine } from "./engine-scheduler.ts";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Environment } from "./engine-settings.ts";
 
-let engine: Engine | null = null;
-let pending: EngineNews[] = [];
+/** One line of the engine's log. */
+export type EngineEvent = { readonly event: string } & Readonly<Record<string, unknown>>;
 
-function report(message: EngineReport): void {
-  if (process.connected) process.send?.(message);
+/** One process that runs a model. */
+export interface EngineProcess {
+  readonly processId: number | null;
+  /** Ends it at once. */
+  kill(): void;
+  /** Closes its standard input, on which it leaves, and waits until it has. */
+  close(): Promise<void>;
 }
 
-/** Everything of one turn of the event loop travels in one message. */
-function collectNews(news: EngineNews): void {
-  if (pending.length === 0) setImmediate(flushNews);
-  pending.push(news);
+/** How a process ended. `output`: the last lines of its standard error. */
+export interface EngineExit {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly output: string;
 }
 
-function flushNews(): void {
-  const news = pending;
-  pending = [];
-  report({ type: "news", news });
+/** Who hears of a process. `exited` comes once, last. */
+export interface EngineProcessListener {
+  readonly event: (event: EngineEvent) => void;
+  readonly exited: (exit: EngineExit) => void;
 }
 
-async function load(order: LoadOrder): Promise<void> {
+const outputCharactersMax = 2_000;
+const closeMs = 2_000;
+
+/**
+ * Starts the engine's program in a process group of its own, as Ctrl-C in a terminal reaches every process of the
+ * service's group: the answers that are drained then still need the engine.
+ */
+export function startEngineProcess(
+  words: readonly string[],
+  environment: Environment,
+  listener: EngineProcessListener,
+): EngineProcess {
+  const child = spawn(process.execPath, [engineProgram(), ...words], {
+    detached: true,
+    env: environment,
+    stdio: ["pipe", "pipe", "pipe"],
+    windowsHide: true,
+  });
+  lowerPriority(child.pid);
+  let output = "";
+  const keep = (text: string): void => {
+    output = (output + text).slice(-outputCharactersMax);
+  };
+  child.stderr.on("data", (chunk: Buffer) => keep(chunk.toString()));
+  child.stdin.on("error", () => undefined);
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const event = readEvent(line);
+    if (event !== null) listener.event(event);
+  });
+  const left = Promise.withResolvers<void>();
+  // "close" comes after the last line, "error" without a process.
+  child.once("error", (error) => {
+    keep(error.message);
+    if (child.pid === undefined) leave(null, null);
+  });
+  child.once("close", leave);
+  function leave(code: number | null, signal: string | null): void {
+    left.resolve();
+    listener.exited({ code, signal, output: output.trim() });
+  }
+  return {
+    processId: child.pid ?? null,
+    kill: () => void child.kill("SIGKILL"),
+    async close() {
+      child.stdin.end();
+      const timer = setTimeout(() => child.kill("SIGKILL"), closeMs);
+      await left.promise;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Path of the engine's program, which lies beside the service in a clone and in the published package. */
+export function engineProgram(): string {
+  const program = import.meta.url.endsWith(".ts") ? "src/main.ts" : "dist/main.js";
+  return fileURLToPath(new URL(`../../../engine/${program}`, import.meta.url));
+}
+
+/** null: a line of the library that is no event. */
+export function readEvent(line: string): EngineEvent | null {
   try {
-    const { openEngine } = await importEngine();
-    engine = await openEngine(order, {
-      news: collectNews,
-      warn: (message) => report({ type: "warning", message }),
-    });
-    report({ type: "loaded", facts: engine.facts });
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    report({ type: "load-failed", message });
+    const value: unknown = JSON.parse(line);
+    const isEvent = typeof value === "object" && value !== null && "event" in value;
+    return isEvent && typeof value.event === "string" ? (value as EngineEvent) : null;
+  } catch {
+    return null;
   }
 }
 
-/** Imported late, so that a missing library is told in words and not as a child that died. */
-async function importEngine() {
+/** From outside and at once, as threads take the priority that holds when they are made. */
+function lowerPriority(processId: number | undefined): void {
+  if (processId === undefined) return;
   try {
-    return await import("./engine.ts");
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(
-      `the library of the embedded engine cannot be loaded (${reason}). Install it with "npm install node-llama-cpp", ` +
-        "or set TRIBUTARY_DEPLOYMENT_URL to an OpenAI-compatible deployment.",
-      { cause },
-    );
+    setPriority(processId, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It may have ended already, or the system forbids it: it then only competes harder.
   }
 }
-
-function obey(order: EngineOrder): void {
-  switch (order.type) {
-    case "load":
-      void load(order);
-      return;
-    case "generate":
-      engine?.generate(order.id, order.prompt, order.outputTokensMax);
-      return;
-    case "pause":
-    case "resume":
-    case "cancel":
-      engine?.[order.type](order.id);
-      return;
-    case "count":
-      if (engine !== null) report({ type: "counts", counts: engine.count() });
-      return;
-    default:
-      order satisfies never;
-  }
-}
-
-try {
-  // Linux keeps a priority for each thread, and some were made before the service could lower that of the first.
-  const threads = process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [0];
-  for (const thread of threads) setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
-} catch {
-  // A system that forbids it still serves, only less politely.
-}
-process.on("message", (message) => obey(message as EngineOrder));
-// An evaluation may still run in a thread: waiting for it would keep the child alive, so that it leaves the hard way.
-process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-// Ctrl-C in a terminal reaches the whole group: the service decides when this process ends, by closing the channel.
-process.on("SIGINT", () => undefined);

@@ -1,42 +1,40 @@
-import { startEngineChild, type EngineChild, type EngineExit } from "./engine-child.ts";
-import type { EngineFacts, EngineOrder, EngineReport, LoadOrder } from "./engine-messages.ts";
+import {
+  startEngineProcess,
+  type EngineEvent,
+  type EngineExit,
+  type EngineProcess,
+} from "./engine-process.ts";
+import type { Environment } from "./engine-settings.ts";
 
-/** Keeps one child alive. */
+/** Keeps one engine alive. */
 export interface EngineSupervisor {
-  /** Set while the child has the model loaded. */
-  readonly facts: EngineFacts | null;
   readonly processId: number | null;
-  /** False: no child that could take the order. */
-  send(order: EngineOrder): boolean;
-  /** For a child that does not answer any more. */
+  /** For an engine that does not answer any more. */
   kill(): void;
   close(): Promise<void>;
 }
 
-/** Who hears of the child. */
+/** Who hears of the engine. */
 export interface EngineSupervisorListener {
-  readonly loaded: (facts: EngineFacts) => void;
-  readonly loadFailed: (message: string, restartMs: number) => void;
-  /** What was running is lost. */
-  readonly exited: (exit: EngineExit, restartMs: number) => void;
-  readonly report: (report: EngineReport) => void;
+  readonly event: (event: EngineEvent) => void;
+  /** `loadFailure`: why the model did not load; null: the process ended by itself, and what was running is lost. */
+  readonly exited: (exit: EngineExit, loadFailure: string | null, restartMs: number) => void;
   readonly now: () => number;
 }
 
 const firstRestartMs = 250;
 const restartMsMax = 30_000;
-/** A child that served this long was sound: its end counts as the first. */
+/** An engine that served this long was sound: its end counts as the first. */
 const soundMs = 10_000;
 
-/** Starts a child, has it load the model, and starts another when it ends: the first at once, then ever later. */
+/** Starts an engine, and another when it ends: the first at once, then ever later. */
 export function openEngineSupervisor(
-  order: LoadOrder,
+  start: { readonly words: readonly string[]; readonly environment: Environment },
   listener: EngineSupervisorListener,
 ): EngineSupervisor {
-  let child: EngineChild | null = null;
-  let facts: EngineFacts | null = null;
+  let engine: EngineProcess | null = null;
   let loadFailure: string | null = null;
-  let loadedAtMs = 0;
+  let loadedAtMs: number | null = null;
   let failures = 0;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
@@ -44,54 +42,37 @@ export function openEngineSupervisor(
   function open(): void {
     timer = null;
     loadFailure = null;
-    const opened = startEngineChild({ report, exited });
-    child = opened;
-    opened.send(order);
+    loadedAtMs = null;
+    engine = startEngineProcess(start.words, start.environment, { event: hear, exited });
   }
 
-  function report(message: EngineReport): void {
-    if (message.type === "loaded") {
-      facts = message.facts;
-      loadedAtMs = listener.now();
-      listener.loaded(message.facts);
-    } else if (message.type === "load-failed") {
-      loadFailure = message.message;
-      child?.kill();
-    } else {
-      listener.report(message);
-    }
+  function hear(event: EngineEvent): void {
+    if (closed) return;
+    if (event.event === "model loaded") loadedAtMs = listener.now();
+    if (event.event === "model not loaded") loadFailure = String(event["reason"]);
+    else listener.event(event);
   }
 
   function exited(exit: EngineExit): void {
-    const served = facts !== null && listener.now() - loadedAtMs >= soundMs;
-    child = null;
-    facts = null;
+    const served = loadedAtMs !== null && listener.now() - loadedAtMs >= soundMs;
+    engine = null;
     if (closed) return;
     failures = served ? 1 : failures + 1;
     const restartMs = failures === 1 && loadFailure === null ? 0 : backOffMs(failures);
     timer = setTimeout(open, restartMs);
-    if (loadFailure === null) listener.exited(exit, restartMs);
-    else listener.loadFailed(loadFailure, restartMs);
+    listener.exited(exit, loadFailure, restartMs);
   }
 
   open();
   return {
-    get facts() {
-      return facts;
-    },
     get processId() {
-      return child?.processId ?? null;
+      return engine?.processId ?? null;
     },
-    send(message) {
-      if (child === null || facts === null) return false;
-      child.send(message);
-      return true;
-    },
-    kill: () => child?.kill(),
+    kill: () => engine?.kill(),
     async close() {
       closed = true;
       if (timer !== null) clearTimeout(timer);
-      await child?.close();
+      await engine?.close();
     },
   };
 }

@@ -4,7 +4,7 @@ import { carried, converted, type EngineLosses, lost } from "../losses.ts";
 export const embeddedLosses: EngineLosses = {
   temperature: carried(),
   topP: carried(),
-  topK: carried("0 is no limit"),
+  topK: carried("from 1 on; at 0 the model's own holds"),
   stopSequences: carried("in text, neither in reasoning nor in calls"),
   seed: carried("of 32 bits; a larger one is folded"),
   presencePenalty: carried("over the last 512 tokens of the answer"),
@@ -12,7 +12,7 @@ export const embeddedLosses: EngineLosses = {
   reasoningEffort: lost(),
   responseFormat: carried("`json_object` is enforced by a grammar"),
   laterSystem: carried("as far as the model's template takes it, else the request is refused"),
-  orderOfParts: carried("as far as the model's template takes it"),
+  orderOfParts: converted("reasoning, text, then the calls"),
   earlierReasoning: converted("within the turn under way; that of earlier turns is left out"),
   emptyArguments: carried(),
   brokenArguments: carried("where the model's template writes JSON itself, as a JSON string"),

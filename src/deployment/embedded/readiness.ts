@@ -13,6 +13,7 @@ export type ReadinessState =
 
 /** What `whenReady` waits for. */
 export interface Readiness {
+  readonly ready: boolean;
   set(state: ReadinessState): void;
   /** Resolves when ready; rejects with `overloaded` when that does not come within `waitMs`, or cannot. */
   wait(waitMs: number, signal: AbortSignal): Promise<void>;
@@ -56,6 +57,9 @@ export function openReadiness(now: () => number): Readiness {
   }
 
   return {
+    get ready() {
+      return state.type === "ready";
+    },
     set(next) {
       if (next.type !== "fetching") fetchStart = null;
       else fetchStart ??= { bytes: next.bytes, atMs: now() };

@@ -1,7 +1,7 @@
 import type { PromptRecipe } from "../deployment.ts";
 
 /** The engines whose habits are known; `generic` sends only what every OpenAI-compatible server takes. */
-export type DialectName = "vllm" | "sglang" | "llama-cpp" | "ollama" | "generic";
+export type DialectName = "vllm" | "sglang" | "llama-cpp" | "ollama" | "embedded" | "generic";
 
 /** The field in which earlier reasoning goes back to the deployment. */
 export type ReasoningField = "reasoning_content" | "reasoning";
@@ -100,6 +100,16 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     reasoningEfforts: { ...lowToHigh, none: "none" },
     // Templates that take arguments as objects have it parse them, and it fails on what is none.
     parsesArguments: true,
+    tokenizer: "llama-cpp",
+  },
+  // The engine of this repository: it sends usage with every chunk, and knows no effort.
+  embedded: {
+    ...generic,
+    continuousUsage: true,
+    topK: true,
+    topPLeast: 0,
+    namesStopSequence: true,
+    reasoningEfforts: {},
     tokenizer: "llama-cpp",
   },
   ollama: {

@@ -88,6 +88,7 @@ const owners: Readonly<Record<string, DialectName>> = {
   vllm: "vllm",
   sglang: "sglang",
   llamacpp: "llama-cpp",
+  "tributary-engine": "embedded",
 };
 
 /** Engines sign their list of models; those that let the operator choose that name have routes that no other has. */
@@ -125,7 +126,7 @@ async function engineFacts(
 ): Promise<EngineFacts> {
   const { entry } = found;
   const listed = tokens(entry["max_model_len"], entry["context_length"], entry["context_window"]);
-  if (found.dialect === "llama-cpp") {
+  if (found.dialect === "llama-cpp" || found.dialect === "embedded") {
     const props = await engineRoute(ask, `${base.enginePath}/props`);
     const meta = members(entry["meta"]);
     return {

@@ -39,7 +39,7 @@ const titles: Readonly<Record<WireFormatName, string>> = {
   messages: "Messages",
 };
 
-const engineTitles: Readonly<Record<DialectName, string>> = {
+const engineTitles: Readonly<Record<Exclude<DialectName, "embedded">, string>> = {
   vllm: "vLLM",
   sglang: "SGLang",
   "llama-cpp": "llama.cpp",
@@ -111,7 +111,7 @@ function joinSteps([first = "", ...rest]: readonly string[]): string {
 }
 
 function writeEngines(): string {
-  const names = Object.keys(engineTitles) as DialectName[];
+  const names = Object.keys(engineTitles) as (keyof typeof engineTitles)[];
   const columns: readonly EngineLosses[] = [
     ...names.map((name) => openaiCompatibleLosses(name)),
     embeddedLosses,

@@ -1,0 +1,36 @@
+import type { Settings } from "./command-line.ts";
+import { findModel, findUnacceptedTerms, listModels } from "./models.ts";
+import { fetchAndTell, type ServeParts } from "./serve.ts";
+
+/** Fetches the weights, or reads those that are here from their first byte to their last. Gives the exit code. */
+export async function pull(settings: Settings, parts: ServeParts): Promise<number> {
+  const { tell } = parts;
+  try {
+    const model = findModel(settings.model);
+    const terms = findUnacceptedTerms(model, settings.acceptedLicenses, settings);
+    // Before the first byte comes.
+    if (model.type === "catalog") {
+      const { license, terms: all, title } = model.entry;
+      tell("license", { title, license, terms: all?.address ?? null });
+    }
+    if (terms !== null) {
+      const { address, name } = terms;
+      tell("license not accepted", { model: model.name, name, terms: address });
+      return 1;
+    }
+    const path = await fetchAndTell(model, settings, { ...parts, thorough: true });
+    tell("weights here", { model: model.name, path });
+    return 0;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    tell("weights missing", { reason });
+    return 1;
+  }
+}
+
+/** Tells one event a model of the catalog, or of what was fetched from addresses. */
+export async function list(settings: Settings, { tell }: ServeParts): Promise<number> {
+  for (const { terms, ...model } of await listModels(settings))
+    tell("model", { ...model, terms: terms?.address ?? null });
+  return 0;
+}

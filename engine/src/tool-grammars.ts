@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import type { Llama, LlamaGrammar, LlamaModel } from "node-llama-cpp";
+import type { Tool } from "./conversation.ts";
+import {
+  anyObjectGrammar,
+  buildJsonOrMarkerGrammar,
+  buildNamesGrammar,
+  escapeUnwritable,
+} from "./grammar-rules.ts";
+import { buildArgumentsGrammar } from "./json-schema-grammar.ts";
+
+/** Grammars as llama.cpp takes them; the newest are kept, as agents send the same tools with every turn. */
+export interface ToolGrammars {
+  /** One of the tools' names and the text that ends it. */
+  names(tools: readonly Tool[], end: string): Promise<LlamaGrammar>;
+  argumentsOf(tool: Tool): Promise<LlamaGrammar>;
+  jsonOrMarker(marker: string): Promise<LlamaGrammar>;
+}
+
+const keptMax = 128;
+const charactersKeptMax = 10_000;
+
+/** `warn` hears of every schema that is not followed, once. */
+export function openToolGrammars(
+  { llama, model }: { readonly llama: Llama; readonly model: LlamaModel },
+  warn: (message: string) => void,
+): ToolGrammars {
+  const canWrite = openVocabularyCheck(model);
+  const kept = new Map<string, Promise<LlamaGrammar>>();
+
+  function keep(key: string, make: () => Promise<LlamaGrammar>): Promise<LlamaGrammar> {
+    const grammar = kept.get(key) ?? make();
+    kept.delete(key);
+    kept.set(key, grammar);
+    const [oldest] = kept.keys();
+    if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);
+    return grammar;
+  }
+
+  async function makeArguments({ name, parameters }: Tool): Promise<LlamaGrammar> {
+    const built = buildArgumentsGrammar(parameters);
+    const tell = (reason: string): void =>
+      warn(`tool ${name}: ${reason}; its arguments are any JSON object`);
+    if (built.relaxed !== null) tell(built.relaxed);
+    try {
+      return await llama.createGrammar({ grammar: escapeUnwritable(built.grammar, canWrite) });
+    } catch {
+      tell("llama.cpp does not take the grammar of its schema");
+      return llama.createGrammar({ grammar: anyObjectGrammar });
+    }
+  }
+
+  return {
+    names: (tools, end) =>
+      llama.createGrammar({
+        grammar: buildNamesGrammar(
+          tools.map(({ name }) => name),
+          end,
+        ),
+      }),
+    argumentsOf(tool) {
+      const text = JSON.stringify(tool.parameters);
+      const key = createHash("sha256").update(text).digest("base64");
+      return keep(key, () => makeArguments(tool));
+    },
+    jsonOrMarker: (marker) => llama.createGrammar({ grammar: buildJsonOrMarkerGrammar(marker) }),
+  };
+}
+
+/** Whether the vocabulary has a character, or all of its bytes: some lack those that they never saw in training. */
+function openVocabularyCheck(model: LlamaModel): (character: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (character) => {
+    let writable = known.get(character);
+    if (writable === undefined) {
+      const tokens = model.tokenize(character, false, "trimLeadingSpace");
+      writable = model.detokenize(tokens).trim() === character;
+      if (known.size < charactersKeptMax) known.set(character, writable);
+    }
+    return writable;
+  };
+}
