@@ -6,7 +6,6 @@ import type { Log } from "../telemetry/log.ts";
 import type { ServiceTelemetry } from "../telemetry/telemetry.ts";
 import type { Shell } from "./command.ts";
 import { writeFirstKey } from "./first-key.ts";
-import { nameModel } from "./model-name.ts";
 import { describeFirstStart, describeStart, type FirstKey, type Started } from "./welcome.ts";
 
 /** How long the first screen waits for weights that load and for what a deployment tells of itself. */
@@ -42,7 +41,7 @@ export async function announce(
   const description = gateway.describe();
   const started: Started = {
     url,
-    model: await nameModel(config, description),
+    model: description.model,
     ready: description.ready,
     programName: shell.programName,
   };

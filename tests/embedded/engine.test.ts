@@ -376,7 +376,7 @@ describe("the embedded engine", () => {
   it("describes what it loaded", async () => {
     expect(engine.deployment.describe()).toEqual({
       ready: true,
-      model: "tiny",
+      model: "tiny.gguf",
       contextTokens,
       takesTools: true,
     });

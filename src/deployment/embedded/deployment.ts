@@ -203,8 +203,9 @@ class EmbeddedEngine implements EmbeddedDeployment {
         onLifecycle("model warning", plain(fields));
         return;
       case "model loaded":
+        // The name stays what the operator calls the model: files name themselves in odd ways.
         this.#facts = {
-          model: String(fields["model"]),
+          ...this.#facts,
           contextTokens: Number(fields["contextTokens"]),
           takesTools: fields["takesTools"] === true,
         };
