@@ -1,4 +1,5 @@
 import type { Settings } from "./command-line.ts";
+import { parseModelSetting } from "./model-setting.ts";
 import { findModel, findUnacceptedTerms, listModels } from "./models.ts";
 import { fetchAndTell, type ServeParts } from "./serve.ts";
 
@@ -28,9 +29,18 @@ export async function pull(settings: Settings, parts: ServeParts): Promise<numbe
   }
 }
 
-/** Tells one event a model of the catalog, or of what was fetched from addresses. */
+/**
+ * Tells which model is chosen, and of each of the catalog and of what was fetched from addresses. Throws a
+ * ModelSettingError for a choice that names no model.
+ */
 export async function list(settings: Settings, { tell }: ServeParts): Promise<number> {
-  for (const { terms, ...model } of await listModels(settings))
+  const chosen = parseModelSetting(settings.model);
+  const models = await listModels(settings);
+  const isHere =
+    chosen.type === "file" ||
+    models.some(({ name, path }) => name === chosen.name && path !== null);
+  tell("chosen model", { name: chosen.name, isHere });
+  for (const { terms, ...model } of models)
     tell("model", { ...model, terms: terms?.address ?? null });
   return 0;
 }

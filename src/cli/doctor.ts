@@ -12,7 +12,6 @@ import { type Command, type CommandLine, misuse, type Outcome, type Shell } from
 import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
 import { checkFormats } from "./format-checks.ts";
 import { recordOf, type TrialAccess } from "./format-trial.ts";
-import { nameModel } from "./model-name.ts";
 import { openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { checkRunningService, readRunningService } from "./running-service.ts";
@@ -135,7 +134,7 @@ async function* checkOwnService(
   config: Config,
   { shell, timeoutMs }: OwnService,
 ): AsyncGenerator<Check> {
-  const missing = config.deployment === null ? await findMissingWeights(config) : null;
+  const missing = config.deployment === null ? await findMissingWeights(config, timeoutMs) : null;
   if (missing !== null) {
     yield missing;
     return;
@@ -181,25 +180,25 @@ async function isModelSettingError(error: unknown): Promise<boolean> {
 }
 
 /** Whoever asks whether all is well did not ask for a download. */
-async function findMissingWeights(config: Config): Promise<Check | null> {
-  const { findModel, listModels } = await import("../deployment/embedded/models.ts");
-  try {
-    const model = findModel(config.model);
-    if (model.type === "file") return null;
-    const listed = (await listModels(config)).find(({ name }) => name === model.name);
-    if (listed !== undefined && listed.path !== null) return null;
-    return failed(
-      "deployment",
-      `the weights of ${model.name} are not on this machine, and doctor downloads nothing`,
-      "tributary model pull fetches them, or the first tributary serve; for another engine set TRIBUTARY_DEPLOYMENT_URL",
-    );
-  } catch (error) {
-    return failed(
-      "deployment",
-      error instanceof Error ? error.message : String(error),
-      modelSettingFix,
-    );
-  }
+async function findMissingWeights(config: Config, timeoutMs: number): Promise<Check | null> {
+  const { runEngine } = await import("../deployment/embedded/run-engine.ts");
+  let missing: Check | null = null;
+  await runEngine({
+    command: "list",
+    settings: config,
+    onEvent: ({ event, ...fields }) => {
+      if (event === "settings refused")
+        missing = failed("deployment", String(fields["reason"]), modelSettingFix);
+      if (event === "chosen model" && fields["isHere"] === false)
+        missing = failed(
+          "deployment",
+          `the weights of ${String(fields["name"])} are not on this machine, and doctor downloads nothing`,
+          "tributary model pull fetches them, or the first tributary serve; for another engine set TRIBUTARY_DEPLOYMENT_URL",
+        );
+    },
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  return missing;
 }
 
 interface EngineTrying {
@@ -277,10 +276,8 @@ function readyMessage(text: string): string | null {
   }
 }
 
-async function describeDeployment(gateway: Gateway, config: Config): Promise<string> {
-  const description = gateway.describe();
-  const { contextTokens, takesTools } = description;
-  const model = await nameModel(config, description);
+function describeDeployment(gateway: Gateway): string {
+  const { contextTokens, model, takesTools } = gateway.describe();
   const context =
     contextTokens === null
       ? "context length not known"
