@@ -255,7 +255,7 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
     const text = await response.text();
     if (response.ok) {
       waiting.progress.pause();
-      return passed("deployment", await describeDeployment(gateway, waiting.config));
+      return passed("deployment", describeDeployment(gateway));
     }
     message = readyMessage(text) ?? message;
     await sleep(250);
