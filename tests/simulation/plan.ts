@@ -13,7 +13,7 @@ export interface Plan {
 }
 
 /** How often replicas look for dead ones: seldomer than in the service, so that runs take fewer steps. */
-export const deadAskMs = 10_000;
+export const deadAskMs = 5_000;
 
 /** Settings of the service. */
 export interface Rules {
@@ -305,7 +305,8 @@ function incidentOf(
           }),
           () => ({ type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
           () => ({ type: "suspend", replica, forMs: random.pick([61_000, 75_000, 140_000]) }),
-          () => ({ type: "unheard", replica, forMs: random.pick([0, 4_000, 20_000]) }),
+          () => ({ type: "unheard", replica, forMs: random.pick([0, 15_000, 25_000]) }),
+          () => ({ type: "unheard", replica, forMs: random.pick([15_000, 25_000]) }),
         ]
       : [
           () => ({ type: "credit", accountId, nanos: BigInt(random.between(1, 5_000_000)) }),
@@ -341,7 +342,7 @@ function incidentOf(
           }),
           () => ({ type: "drain", replica, restartAfterMs }),
           () => ({ type: "suspend", replica, forMs: random.pick([2_000, 75_000, 140_000]) }),
-          () => ({ type: "unheard", replica, forMs: random.pick([0, 4_000, 20_000]) }),
+          () => ({ type: "unheard", replica, forMs: random.pick([0, 15_000, 25_000]) }),
         ],
   )();
   return {

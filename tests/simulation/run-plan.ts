@@ -221,6 +221,7 @@ class Run {
       stopped: false,
       unheardUntilMs: null,
       suspendedMs: 0,
+      suspendedUntilMs: 0,
     };
     this.presence.add(process);
     const execute = await this.store.openProcess(process.name, (owner) =>
@@ -443,7 +444,9 @@ class Run {
     this.calm = true;
     this.away = [];
     this.world.note(() => "from here on nothing goes wrong");
-    for (const replica of this.replicas) if (replica !== null) replica.process.frozenUntilMs = 0;
+    // A suspension that has begun is part of its clock already.
+    for (const replica of this.replicas)
+      if (replica !== null) replica.process.frozenUntilMs = replica.process.suspendedUntilMs;
     if (!this.replicas.some((replica) => replica?.process.alive === true)) await this.start(0);
   }
 

@@ -14,6 +14,8 @@ export interface Process {
   unheardUntilMs: number | null;
   /** How long its machine was suspended: its clock that never jumps did not see it. */
   suspendedMs: number;
+  /** Until then it is. */
+  suspendedUntilMs: number;
 }
 
 interface Step {
@@ -86,6 +88,7 @@ export class World {
     const longerMs = Math.max(endMs - Math.max(owner.frozenUntilMs, this.nowMs), 0);
     owner.suspendedMs += longerMs;
     owner.frozenUntilMs = Math.max(owner.frozenUntilMs, endMs);
+    owner.suspendedUntilMs = owner.frozenUntilMs;
     const steps = this.queue.splice(0);
     for (const step of steps) {
       if (step.owner === owner && step.label === "timer") step.atMs += longerMs;
