@@ -48,6 +48,10 @@ export const limits = {
    */
   tinyPieceBytes: 32,
   tinyPiecesMax: 2_048,
+  /** Descriptors that are no caller's and no deployment's: ledger, files, logs, threads, the operator. */
+  descriptorsReserved: 128,
+  /** How long the log is quiet after it said that there is no connection left. */
+  connectionsFullQuietMs: 60_000,
   /** After an answer that came before the body's end, what is still sent is thrown away up to these. */
   lingerMs: 5_000,
   lingerBytesMax: 16 * 1024 * 1024,

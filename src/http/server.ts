@@ -7,6 +7,7 @@ import { drain, type DrainOrder } from "./drain.ts";
 import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
 import { openReaderWatch } from "./reader-watch.ts";
 import { findRoute } from "./routes.ts";
+import { boundConnections } from "./connection-bound.ts";
 import { boundSendBuffers } from "./send-buffer.ts";
 import type { Service } from "./service.ts";
 
@@ -62,6 +63,10 @@ export async function listen(
     });
   });
   boundSendBuffers(server, limits.sendBufferBytes);
+  boundConnections(server, service.settings.generationsMax, {
+    monotonicMs: service.monotonicMs,
+    onFull: (connections) => service.telemetry.lifecycle("connections full", { connections }),
+  });
   return {
     host: address.host,
     port: portOf(server),

@@ -24,6 +24,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   draining: { level: "info" },
   stopped: { level: "info" },
   "ready again": { level: "info" },
+  "connections full": {
+    level: "warn",
+    remedy:
+      "Callers have all the connections that this process takes; more are closed at once. Raise its limit of open files (ulimit -n), or start another replica.",
+  },
   "waiting for the ledger": {
     level: "warn",
     remedy:

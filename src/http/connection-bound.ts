@@ -1,0 +1,38 @@
+import type { Server } from "node:net";
+import { limits } from "../limits.ts";
+
+/**
+ * Connections of callers that leave descriptors for everything else: one a generation for its deployment, and a reserve
+ * for the ledger, its files, logs and the operator. Without this the last callers would take those, and every request
+ * would fail for want of a deployment.
+ */
+export function connectionsMax(descriptors: number, generationsMax: number): number {
+  const usable = Math.max(descriptors - limits.descriptorsReserved, 2);
+  // Where there are few, half of them are for deployments.
+  return Math.floor(Math.max(usable - generationsMax, usable / 2));
+}
+
+/** Bounds what a server accepts; what comes beyond is closed at once, and told at most once a minute. */
+export function boundConnections(
+  server: Server,
+  generationsMax: number,
+  parts: { readonly monotonicMs: () => number; readonly onFull: (most: number) => void },
+): void {
+  const most = connectionsMax(openFilesMax(), generationsMax);
+  server.maxConnections = most;
+  let quietUntilMs = -Infinity;
+  server.on("drop", () => {
+    if (parts.monotonicMs() < quietUntilMs) return;
+    quietUntilMs = parts.monotonicMs() + limits.connectionsFullQuietMs;
+    parts.onFull(most);
+  });
+}
+
+/** How many files and connections the system lets this process have open; infinite where it does not tell. */
+function openFilesMax(): number {
+  const report = process.report.getReport() as {
+    readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
+  };
+  const soft = Number(report.userLimits?.open_files?.soft ?? Number.NaN);
+  return Number.isNaN(soft) ? Infinity : soft;
+}
