@@ -67,11 +67,17 @@ export async function openNginx(origin: string, folder: string): Promise<Arm | n
 export async function openTributary(
   origin: string,
   folder: string,
-  synchronous: "full" | "normal",
+  settings: {
+    readonly synchronous: "full" | "normal";
+    readonly environment?: Readonly<Record<string, string>>;
+    /** Not bound to a core: what is measured is what its threads do to each other. */
+    readonly everyCore?: boolean;
+  },
 ): Promise<Arm & { readonly coldStartMs: number }> {
+  const { synchronous } = settings;
   const startMs = performance.now();
   const child = start(process.execPath, [path("../src/cli/main.ts"), "serve"], {
-    core: gatewayCore,
+    core: settings.everyCore === true ? `${otherCore},${gatewayCore}` : gatewayCore,
     folder,
     environment: {
       TRIBUTARY_PORT: "0",
@@ -82,15 +88,17 @@ export async function openTributary(
       TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "1000",
       TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
       TRIBUTARY_LOG_FORMAT: "json",
+      ...settings.environment,
     },
   });
   const lines: Record<string, unknown>[] = [];
   await firstLine(child, (line) => {
     lines.push(JSON.parse(line) as Record<string, unknown>);
-    return lines.some((one) => "key" in one) && lines.some((one) => "url" in one);
+    return lines.some((one) => "file" in one) && lines.some((one) => "url" in one);
   });
   const url = String(lines.find((line) => "url" in line)?.["url"]);
-  const key = String(lines.find((line) => "key" in line)?.["key"]);
+  // Off a terminal the first key is in a file, which the log names.
+  const key = readFileSync(String(lines.find((line) => "file" in line)?.["file"]), "utf8").trim();
   await served(`${url}/v1/chat/completions`, key);
   return {
     name: `tributary, commits at ${synchronous.toUpperCase()}`,

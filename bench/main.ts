@@ -27,8 +27,16 @@ if (positionals.length > 0) {
     await benchEngine({ smoke: values.smoke, cacheDir: null });
     process.exit();
   }
+  if (positionals[0] === "attacks") {
+    const { benchAttacks } = await import("./attack-bench.ts");
+    const only = positionals[1] ?? null;
+    await benchAttacks(
+      values.smoke ? { only, seconds: 2, rounds: 1 } : { only, seconds: 10, rounds: 2 },
+    );
+    process.exit();
+  }
   if (positionals.join(" ") !== "ledger")
-    throw new Error("npm run bench [-- ledger | engine] [--smoke]");
+    throw new Error("npm run bench [-- attacks [NAME] | ledger | engine] [--smoke]");
   const { benchLedger } = await import("./ledger.ts");
   await benchLedger(values.smoke ? 100 : 1_500);
   process.exit();
@@ -67,8 +75,8 @@ const folder = await mkdtemp(join(tmpdir(), "tributary-bench-"));
 stack.defer(() => rm(folder, { recursive: true, force: true }));
 const mock = stack.use(await startMock());
 const nginx = await openNginx(mock.origin, folder);
-const full = stack.use(await openTributary(mock.origin, folder, "full"));
-const normal = stack.use(await openTributary(mock.origin, folder, "normal"));
+const full = stack.use(await openTributary(mock.origin, folder, { synchronous: "full" }));
+const normal = stack.use(await openTributary(mock.origin, folder, { synchronous: "normal" }));
 if (nginx === null) process.stdout.write("nginx is not installed: that arm is left out\n");
 else stack.use(nginx);
 const rows = [openDirect(mock.origin), ...(nginx === null ? [] : [nginx]), full, normal].map(

@@ -58,6 +58,8 @@ export const limits = {
   /** The same for whom no key was accepted: anybody. Any body that a right key could have sent still fits. */
   lingerWithoutKeyMs: 1_000,
   lingerWithoutKeyBytesMax: 4 * 1024 * 1024,
+  /** And for an account that sends more at once than it may. */
+  lingerBoundedBytesMax: 1024 * 1024,
   /**
    * Requests of one account that may be under way at once, from their authorization until their answers are read: this
    * many, or so many a slot of its concurrency where that is more. Agents count tokens 24 at a time, and SDKs send what

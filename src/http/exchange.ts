@@ -3,7 +3,7 @@ import { type ErrorShape, buildErrorAnswer } from "../formats/error-answer.ts";
 import type { Failure, FailureCode } from "../failure.ts";
 import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
-import { areTiny } from "./request-body.ts";
+import { areTiny, freePiece } from "./request-body.ts";
 import type { Caller, RateState, RequestId } from "../ledger/ledger.ts";
 import type { GenerationFacts } from "../telemetry/events.ts";
 
@@ -102,16 +102,23 @@ export function rateHeaders(
 export function lingerAfterEarlyAnswer({ record, request }: Exchange, timers: Timers): void {
   if (request.complete || request.destroyed) return;
   const known = record.caller !== null;
-  const bytesMax = known ? limits.lingerBytesMax : limits.lingerWithoutKeyBytesMax;
+  // Who sends more than an account may would only go on, and keep the event loop busy with reading it.
+  const bounded = record.failureCode === "too_many_concurrent";
+  const bytesMax = bounded
+    ? limits.lingerBoundedBytesMax
+    : known
+      ? limits.lingerBytesMax
+      : limits.lingerWithoutKeyBytesMax;
   let bytes = 0;
   let pieces = 0;
   const timer = timers.set(
     () => request.destroy(),
-    known ? limits.lingerMs : limits.lingerWithoutKeyMs,
+    known && !bounded ? limits.lingerMs : limits.lingerWithoutKeyMs,
   );
   request.on("data", (piece: Buffer) => {
     bytes += piece.byteLength;
     pieces += 1;
+    freePiece(piece);
     if (bytes > bytesMax || areTiny(pieces, bytes)) request.destroy();
   });
   const stop = (): void => timers.clear(timer);

@@ -141,7 +141,7 @@ class BodyBytes {
         this.#memory = this.#memory.transfer(Math.max(end, 2 * this.#memory.byteLength));
       new Uint8Array(this.#memory).set(piece, from);
     }
-    free(piece);
+    freePiece(piece);
   }
 
   drop(): void {
@@ -154,8 +154,8 @@ class BodyBytes {
   }
 }
 
-/** Frees the memory of a piece that nobody else looks at; one that is part of a pool stays. */
-function free({ buffer, byteLength }: Buffer): void {
+/** Frees the memory of a piece that nothing else looks at; one that is part of a pool stays. */
+export function freePiece({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
