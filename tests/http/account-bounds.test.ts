@@ -64,7 +64,8 @@ describe("the bytes of an account", () => {
       entry.release();
       entry.hold(most);
       entry[Symbol.dispose]();
-      // A piece that comes behind the end of its request counts nowhere.
+      // Pieces that come behind the end of their request count nowhere.
+      entry.hold(most);
       entry.hold(most);
     }
     expect(outcome(() => bounds.enter("acct_a").hold(most))).toBe("done");

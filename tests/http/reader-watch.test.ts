@@ -94,6 +94,8 @@ describe("a reader that is watched", () => {
     timers.advance(3_600_000);
     expect(response.destroyed).toBe(false);
     response.end();
+    await once(response, "close");
+    expect(timers.waiting).toBe(0);
   });
 
   it("has as long as was said last", async () => {
@@ -104,6 +106,7 @@ describe("a reader that is watched", () => {
     response.write(large);
     timers.advance(400_000);
     reader.allow(60_000);
+    expect(timers.waiting).toBe(1);
     timers.advance(59_999);
     expect(response.req.socket.destroyed).toBe(false);
     timers.advance(1);
