@@ -2,6 +2,8 @@ import type { JsonObject, JsonValue } from "./conversation.ts";
 
 const mergeDepthMax = 16;
 const refStepsMax = 32;
+/** Longer references name nothing that a client would write, and each use of one is read again. */
+const refCharactersMax = 1_000;
 
 /** Whether a value is an object of JSON. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
@@ -15,6 +17,7 @@ export function isJsonList(value: JsonValue | undefined): value is readonly Json
 
 /** What a local `$ref` (`#`, `#/$defs/name`) points at; undefined: nothing in this schema. */
 export function findTarget(root: JsonValue, reference: string): JsonValue | undefined {
+  if (reference.length > refCharactersMax) return undefined;
   if (reference !== "#" && !reference.startsWith("#/")) return undefined;
   let found: JsonValue | undefined = root;
   for (const step of reference.split("/").slice(1)) {
@@ -81,7 +84,7 @@ export function openMerge(root: JsonValue, keysMax: number): Merge {
 
 function countKeys(schema: JsonObject): number {
   let count = 8;
-  for (const key of ["properties", "required", "enum", "allOf"]) {
+  for (const key of ["properties", "required", "enum", "allOf", "type"]) {
     const value = schema[key];
     if (isJsonList(value)) count += value.length;
     else if (isJsonObject(value)) count += Object.keys(value).length;
@@ -141,9 +144,21 @@ function intersectTypes(a: JsonValue | undefined, b: JsonValue | undefined): Jso
   return [...new Set(both)];
 }
 
-/** The names in a `type` keyword. */
+/** All that a `type` keyword may name. */
+const typeNames: readonly JsonValue[] = [
+  "null",
+  "boolean",
+  "integer",
+  "number",
+  "string",
+  "array",
+  "object",
+];
+
+/** The names in a `type` keyword, each once. Where it names nothing known, one that nothing is of. */
 export function listTypes(type: JsonValue | undefined): readonly string[] {
-  if (typeof type === "string") return [type];
-  if (!isJsonList(type)) return [];
-  return type.filter((name) => typeof name === "string");
+  if (type === undefined) return [];
+  const named = new Set(isJsonList(type) ? type : [type]);
+  const known = typeNames.filter((name): name is string => named.has(name));
+  return known.length === 0 && named.size > 0 ? ["unknown"] : known;
 }

@@ -192,6 +192,35 @@ const cases: readonly (readonly [
   ],
 ];
 
+describe("a schema made to cost", () => {
+  const many = (name: string) => Array.from({ length: 200_000 }, () => name);
+  const uses = (schema: JsonObject) =>
+    Object.fromEntries(Array.from({ length: 2_500 }, (_, at) => [`p${String(at)}`, schema]));
+
+  it("costs no product of the lengths of its lists of types", () => {
+    const both = { allOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/b" }] };
+    const built = buildArgumentsGrammar({
+      type: "object",
+      properties: Object.fromEntries(Object.entries(uses(both)).slice(0, 10)),
+      $defs: { a: { type: many("a") }, b: { type: many("b") } },
+    });
+    expect(built.relaxed).toMatch(/too large/);
+  });
+
+  it("has no reference of 200 kB followed", () => {
+    const name = "n".repeat(200_000);
+    const built = buildArgumentsGrammar({
+      type: "object",
+      properties: Object.fromEntries(
+        Object.entries(uses({ $ref: `#/$defs/${name}` })).slice(0, 200),
+      ),
+      required: ["p0"],
+      $defs: { [name]: { const: "followed" } },
+    });
+    expect(built.grammar).not.toContain("followed");
+  });
+});
+
 describe("the grammar of a schema", () => {
   it.each(cases)("lets through %s", async (_name, schema, accepted, rejected) => {
     const matches = await matcherOf(schema);
