@@ -57,7 +57,7 @@ export async function connectPostgresStore(
     if (!(error instanceof StoreFault)) throw error;
     throw new OperatorError(
       "ledger_unusable",
-      `The ledger ${name} cannot be opened: ${error.message}. Check that the server runs and answers there, that user and password are right, and that the user may create a schema in that database, or name another one in TRIBUTARY_DATABASE_URL.`,
+      `The ledger ${name} cannot be opened: ${error.message}. ${error.remedy ?? "Check that the user may create a schema in that database, or name another one in TRIBUTARY_DATABASE_URL."}`,
       error,
     );
   }
