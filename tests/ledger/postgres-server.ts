@@ -44,12 +44,14 @@ export const postgresTests: boolean =
 export async function startPostgres(
   settings: {
     readonly fsync?: boolean;
+    /** Where its folder is made; absent: the system's for temporary files. */
+    readonly parent?: string;
   } = {},
 ): Promise<PostgresServer> {
   const programs = findPostgres();
   if (programs === null)
     throw new Error("no PostgreSQL here: install Debian's postgresql, or put initdb into PATH");
-  const folder = mkdtempSync(join(tmpdir(), "pg-"));
+  const folder = mkdtempSync(join(settings.parent ?? tmpdir(), "pg-"));
   const identity = await unprivileged();
   if (identity !== null) chownSync(folder, identity.uid, identity.gid);
   const options = { cwd: folder, env: { LC_ALL: "C", PATH: programs }, ...identity };

@@ -74,7 +74,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
     application_name: "tributary",
     types: { getTypeParser: typeParser as typeof types.getTypeParser },
   });
-  // A connection that ends while nobody uses it; the next call makes another.
+  // An idle connection that ends: the next call makes another.
   pool.on("error", () => {});
   if (pooling === "session")
     pool.on("connect", (client) => {

@@ -32,7 +32,7 @@ function serve(port: MessagePort, settings: StoreSettings): void {
   port.on("message", (first: ToWorker) => {
     const calls: NumberedCall[] = [];
     const closing = drain(port, first, calls);
-    // Their commits need no sync, so nobody among them waits for one.
+    // The commit of light calls needs no sync, so that no light call waits for one.
     commit(
       store,
       calls.filter((call) => isLight(call)),
