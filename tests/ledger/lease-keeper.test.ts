@@ -84,7 +84,9 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
       },
       expire() {
         expiries.push(time.nowMs);
-        return Promise.resolve(port.expired);
+        return port.expired < 0
+          ? Promise.reject(new Error("no store"))
+          : Promise.resolve(port.expired);
       },
       giveBackDead() {
         looks.push(time.nowMs);
@@ -208,6 +210,24 @@ describe("the lease keeper", () => {
     await scene.time.advance(200_000);
     // Asked for at 20 s: that lease ends at 80 s.
     expect(lost).toEqual([70_000]);
+  });
+
+  test("renews in its rhythm however long an answer takes, and sooner when others could not be expired", async () => {
+    await using scene = openScene();
+    hold(scene, "req_1");
+    scene.renew = (ids) =>
+      new Promise((resolve) => {
+        scene.time.timersPort.set(() => {
+          resolve(new Set(ids));
+        }, 15_000);
+      });
+    await scene.time.advance(79_000);
+    expect(scene.renewals.map(([atMs]) => atMs)).toEqual([20_000, 40_000, 60_000]);
+    scene.renew = allOurs;
+    scene.expired = -1;
+    await scene.time.advance(7_000);
+    expect(scene.renewals.map(([atMs]) => atMs).slice(3)).toEqual([80_000, 85_000]);
+    expect(scene.events).toEqual(["retry expire", "retry expire"]);
   });
 
   test("cancels in time when the store does not answer at all", async () => {

@@ -413,6 +413,23 @@ describe("a thread that dies while the file is locked", () => {
     expect(threads.started.map(({ threadId }) => threadId)).toEqual([-1, -1]);
   });
 
+  test("ends with a ledger that is closed while it opens, also where no settlement waits", async () => {
+    using file = temporaryLedger();
+    using threads = watchThreads();
+    const parts = { now: Date.now, monotonicMs: () => 10_000 * threads.started.length };
+    const ledger = await openSqliteLedger({ ...defaultSettings, path: file.path }, parts);
+    const key = await newKey(ledger);
+    const held = lock(file.path);
+    await threads.started[0]?.terminate();
+    const asked = refusal(ledger.authorize(key, true));
+    await expect.poll(() => threads.started.length).toBe(2);
+    const closing = ledger[Symbol.asyncDispose]();
+    held.release();
+    await closing;
+    expect(threads.started.map(({ threadId }) => threadId)).toEqual([-1, -1]);
+    expect(await asked).toBe("done");
+  });
+
   test("is replaced ever more seldom while its file cannot be opened, and settlements wait for it", async () => {
     using file = temporaryLedger();
     using threads = watchThreads();
