@@ -82,7 +82,7 @@ export class PartSequencer {
 
   add(kind: "reasoning" | "text", text: string): void {
     if (text === "") return;
-    this.endChunk();
+    if (this.#doubtful !== null) this.endChunk();
     this.#pieces += 1;
     this.#characters += text.length;
     const last = this.#parts.at(-1);

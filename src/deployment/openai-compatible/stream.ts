@@ -26,6 +26,8 @@ type Members = Readonly<Record<string, unknown>>;
 /** Reads the chunks of one streamed chat completion. It throws a Failure for nonsense and for an error inside. */
 export class StreamReader {
   readonly #parts: StreamReaderParts;
+  /** Tokens that the answer may have before it counts as outgrown. */
+  readonly #outputMost: number;
   readonly #sequencer: PartSequencer;
   readonly #frames = new FrameParser();
   /** Figure by figure the last that can be. */
@@ -38,6 +40,7 @@ export class StreamReader {
 
   constructor(parts: StreamReaderParts) {
     this.#parts = parts;
+    this.#outputMost = parts.outputTokensMax + limits.outputOvershootMax;
     this.#sequencer = new PartSequencer(parts.newId);
   }
 
@@ -123,12 +126,10 @@ export class StreamReader {
    * are tokens with most engines; by the characters in any case. A usage far beyond is no count.
    */
   #hasOutgrown(found: Usage | null): boolean {
-    const { outputTokensMax } = this.#parts;
-    const { outputOvershootMax, charactersPerTokenMax } = limits;
     const { characters, pieces } = this.#sequencer;
-    const most = outputTokensMax + outputOvershootMax;
-    if (characters > most * charactersPerTokenMax) return true;
-    if (Number.isNaN(this.#usage.outputTokens) && pieces > 2 * most) return true;
+    const most = this.#outputMost;
+    if (characters > most * limits.charactersPerTokenMax) return true;
+    if (pieces > 2 * most && Number.isNaN(this.#usage.outputTokens)) return true;
     return found !== null && found.outputTokens > most && found.outputTokens <= 2 * most;
   }
 

@@ -1,119 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Usage } from "../../../src/conversation/generation-event.ts";
-import type { Ending } from "../../../src/deployment/deployment.ts";
-import type {
-  Connection,
-  Connections,
-  RequestHandler,
-} from "../../../src/deployment/openai-compatible/connections.ts";
-import { UpstreamGeneration } from "../../../src/deployment/openai-compatible/upstream-generation.ts";
-import { Failure } from "../../../src/failure.ts";
 import { limits } from "../../../src/limits.ts";
-import { openManualTimers } from "../../doubles/manual-timers.ts";
+import { type DrivenGeneration, driveGeneration, drivenTimes } from "../driven-generation.ts";
 
-const connectMs = 5_000;
-const firstEventMs = 600_000;
-const silenceMs = 120_000;
-
-type Controller = Parameters<RequestHandler["onRequestStart"]>[0];
-
-/** A generation whose connections and clock are in the hands of the test. */
-function begin(most: { readonly outputTokensMax?: number; readonly bodyBytes?: number } = {}) {
-  const clock = openManualTimers();
-  const calls: string[] = [];
-  const handlers: RequestHandler[] = [];
-  const usages: (Usage | null)[] = [];
-  let text = "";
-  let ending: Ending | null = null;
-  const controller = {
-    pause: () => void calls.push("pause"),
-    resume: () => void calls.push("resume"),
-    abort: () => void calls.push("abort"),
-  } as unknown as Controller;
-  const connectionOf = (name: string, requestsOfSocket: number): Connection => ({
-    requestsOfSocket,
-    client: {
-      name,
-      dispatch: (_options: unknown, handler: RequestHandler) => handlers.push(handler),
-    } as unknown as Connection["client"],
-  });
-  const nameOf = ({ client }: Connection): string => (client as unknown as { name: string }).name;
-  const connections = {
-    take: () => connectionOf("first", 1),
-    takeFresh: () => connectionOf("fresh", 0),
-    giveBack: (connection: Connection) => void calls.push(`keep ${nameOf(connection)}`),
-    drop: (connection: Connection) => void calls.push(`drop ${nameOf(connection)}`),
-  } as unknown as Connections;
-  const generation = new UpstreamGeneration(
-    {
-      path: "/v1/chat/completions",
-      headers: {},
-      body: [new Uint8Array(most.bodyBytes ?? 10)],
-      connectMs,
-      firstEventMs,
-      silenceMs,
-    },
-    {
-      accepted: () => void calls.push("accepted"),
-      events(batch, usage) {
-        usages.push(usage);
-        for (const event of batch) if (event.type === "text-delta") text += event.text;
-      },
-      end(told) {
-        if (ending !== null) throw new Error("it ended twice");
-        ending = told;
-      },
-    },
-    {
-      connections,
-      clock: { timers: clock, monotonicMs: clock.monotonicMs },
-      hooks: {
-        newId: (prefix) => prefix,
-        failureOf: () => new Failure("deployment_failed", "inside"),
-        failureOfAnswer: (status, words) =>
-          new Failure("refused_by_deployment", `${String(status)} ${words}`),
-        onEnd: () => void calls.push("over"),
-        inputTokensMax: 1_000,
-        outputTokensMax: most.outputTokensMax ?? 1_000,
-      },
-    },
-  );
-  generation.start();
-  const handler = (): RequestHandler => handlers.at(-1) ?? never();
-  const settle = async (): Promise<void> => Promise.resolve().then(() => undefined);
-  return {
-    clock,
-    calls,
-    handlers,
-    usages,
-    generation,
-    settle,
-    text: () => text,
-    ending: () => ending,
-    /** How it has ended, as the code of its failure where it failed. */
-    async outcome(): Promise<string | null> {
-      await settle();
-      if (ending === null) return null;
-      return ending.type === "failed" ? ending.failure.code : ending.type;
-    },
-    ask: () => handler().onRequestStart(controller, {}),
-    answer(status = 200): void {
-      handler().onResponseStart(controller, status, {}, "");
-    },
-    async send(...frames: readonly string[]): Promise<void> {
-      for (const frame of frames) handler().onResponseData(controller, Buffer.from(frame));
-      await settle();
-    },
-    endBody: () => handler().onResponseEnd(controller, {}),
-    break(code = "UND_ERR_SOCKET"): void {
-      handler().onResponseError(controller, Object.assign(new Error("broken"), { code }));
-    },
-  };
-}
-
-function never(): never {
-  throw new Error("nothing was asked");
-}
+const { connectMs, firstEventMs, silenceMs } = drivenTimes;
 
 const piece = (content: string, rest: object = {}): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], ...rest })}\n\n`;
@@ -123,8 +12,8 @@ const comment = ": alive\n\n";
 const usageOf = (output: number) => ({ usage: { prompt_tokens: 5, completion_tokens: output } });
 
 /** One that has its first frame. */
-async function begun(most: Parameters<typeof begin>[0] = {}) {
-  const one = begin(most);
+async function begun(most: { readonly outputTokensMax?: number } = {}) {
+  const one = driveGeneration(most);
   one.ask();
   one.answer();
   await one.send(piece("a"));
@@ -134,7 +23,7 @@ async function begun(most: Parameters<typeof begin>[0] = {}) {
 describe("the first event", () => {
   test("has a limit of its own that comments, bytes and the headers do not move", async () => {
     for (const life of [comment, "d", ": al", "\n", "data:\n\n", "event: x\n"]) {
-      const one = begin();
+      const one = driveGeneration({});
       one.ask();
       one.clock.advance(firstEventMs / 2);
       one.answer();
@@ -145,13 +34,13 @@ describe("the first event", () => {
       }
       one.clock.advance(10);
       expect(await one.outcome(), life).toBe("deployment_timeout");
-      expect(one.ending()).toMatchObject({ failure: { message: /did not begin/u } });
+      expect(one.ending).toMatchObject({ failure: { message: /did not begin/u } });
       expect(one.calls).toContain("drop first");
     }
   });
 
   test("may come at the last moment, after comments alone", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.answer();
     await one.send(comment);
@@ -164,7 +53,7 @@ describe("the first event", () => {
   });
 
   test("has the same limit when the request was sent twice", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.clock.advance(firstEventMs - 1_000);
     one.break();
@@ -175,7 +64,7 @@ describe("the first event", () => {
     expect(await one.outcome()).toBeNull();
     one.clock.advance(1);
     expect(await one.outcome()).toBe("deployment_timeout");
-    expect(one.handlers).toHaveLength(2);
+    expect(one.requests).toBe(2);
   });
 });
 
@@ -194,8 +83,8 @@ describe("silence", () => {
     expect(await one.outcome()).toBeNull();
     one.clock.advance(silenceMs / 8);
     expect(await one.outcome()).toBe("deployment_timeout");
-    expect(one.ending()).toMatchObject({ failure: { message: /in the middle/u } });
-    expect(one.text()).toBe("abb");
+    expect(one.ending).toMatchObject({ failure: { message: /in the middle/u } });
+    expect(one.text).toBe("abb");
   });
 
   test.each([
@@ -238,7 +127,7 @@ describe("silence", () => {
   });
 
   test("before the first event counts no pause either, and no more than the rest of it", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.generation.pause();
     one.generation.pause();
     one.ask();
@@ -254,9 +143,7 @@ describe("silence", () => {
 });
 
 describe("the connection", () => {
-  test.each<
-    [string, (one: ReturnType<typeof begin>) => Promise<void> | void, string, readonly string[]]
-  >([
+  test.each<[string, (one: DrivenGeneration) => Promise<void> | void, string, readonly string[]]>([
     [
       "is kept when the body ends with the answer",
       async (one) => {
@@ -355,16 +242,16 @@ describe("the connection", () => {
     const over = 11 + limits.outputOvershootMax;
     await one.send(piece("b", usageOf(10)), piece("c", usageOf(over)), piece("d"), finished, done);
     expect(await one.outcome()).toBe("finished");
-    expect(one.ending()).toMatchObject({
+    expect(one.ending).toMatchObject({
       finish: { reason: "length" },
       usage: { outputTokens: 10 },
     });
-    expect(one.text()).toBe("abc");
+    expect(one.text).toBe("abc");
     expect(one.calls).toEqual(["accepted", "drop first", "over"]);
   });
 
   test("that cannot be had in time is a deployment that is away", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.clock.advance(connectMs - 1);
     expect(await one.outcome()).toBeNull();
     one.clock.advance(1);
@@ -374,7 +261,7 @@ describe("the connection", () => {
   });
 
   test("that was never there is away too", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.break("ECONNREFUSED");
     expect(await one.outcome()).toBe("overloaded");
   });
@@ -382,35 +269,35 @@ describe("the connection", () => {
 
 describe("a request that was lost without an answer", () => {
   test("is sent again once, on a fresh connection, when the old one had been used", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.break();
-    expect(one.handlers).toHaveLength(2);
+    expect(one.requests).toBe(2);
     one.ask();
     one.break();
     expect(await one.outcome()).toBe("deployment_failed");
-    expect(one.handlers).toHaveLength(2);
+    expect(one.requests).toBe(2);
     expect(one.calls).toEqual(["drop first", "drop fresh", "over"]);
   });
 
   test("is not sent again for a fault that is no closed connection, nor behind a status", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.break("UND_ERR_HEADERS_TIMEOUT");
     expect(await one.outcome()).toBe("deployment_failed");
-    expect(one.handlers).toHaveLength(1);
-    const other = begin();
+    expect(one.requests).toBe(1);
+    const other = driveGeneration({});
     other.ask();
     other.answer();
     other.break();
     expect(await other.outcome()).toBe("deployment_failed");
-    expect(other.handlers).toHaveLength(1);
+    expect(other.requests).toBe(1);
   });
 });
 
 describe("a refusal", () => {
   test("is told with its words, and the connection kept, when its body has ended", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.answer(400);
     const words = Buffer.from("too lóng");
@@ -419,11 +306,11 @@ describe("a refusal", () => {
     one.endBody();
     expect(await one.outcome()).toBe("refused_by_deployment");
     expect(one.calls).toEqual(["keep first", "over"]);
-    expect(one.ending()).toMatchObject({ failure: { message: "400 too lng" } });
+    expect(one.ending).toMatchObject({ failure: { message: "400 too lng" } });
   });
 
   test("whose words trickle in is told with those of its first seconds", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.answer(500);
     for (let waited = 0; waited < limits.upstreamRefusalMs; waited += 1_000) {
@@ -436,14 +323,14 @@ describe("a refusal", () => {
   });
 
   test("whose words do not end is told with the first of them", async () => {
-    const one = begin();
+    const one = driveGeneration({});
     one.ask();
     one.answer(500);
     await one.send("x".repeat(limits.upstreamRefusalBytesMax));
     expect(await one.outcome()).toBeNull();
     await one.send("y");
     expect(await one.outcome()).toBe("refused_by_deployment");
-    expect(JSON.stringify(one.ending())).not.toContain("xy");
+    expect(JSON.stringify(one.ending)).not.toContain("xy");
   });
 });
 
@@ -468,12 +355,12 @@ test("what comes behind the end changes nothing", async () => {
   one.generation.cancel();
   one.clock.advance(10 * firstEventMs);
   expect(await one.outcome()).toBe("cancelled");
-  expect(one.text()).toBe("a");
+  expect(one.text).toBe("a");
   expect(one.calls).toEqual(["accepted", "drop first", "over", "drop first"]);
 });
 
 test("a status before the answer's own is passed over", async () => {
-  const one = begin();
+  const one = driveGeneration({});
   one.ask();
   one.answer(103);
   one.answer(200);
@@ -484,6 +371,6 @@ test("a status before the answer's own is passed over", async () => {
 test("chunks of one read are one batch", async () => {
   const one = await begun();
   await one.send(piece("b"), piece("c"), "data: ", '{"choices":[]}\n\n');
-  expect(one.text()).toBe("abc");
+  expect(one.text).toBe("abc");
   expect(one.usages).toHaveLength(2);
 });
