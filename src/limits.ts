@@ -95,10 +95,10 @@ export const limits = {
   readerStallMs: 600_000,
   readerStallAfterEndMs: 60_000,
   /**
-   * Characters of an answer held for a body or a last event; a longer answer is failed, not truncated. Such events
-   * repeat the text up to three times, and V8's longest string has 512 Mi characters.
+   * Characters of an answer held for a body or a last event, which repeats them up to three times; a longer answer is
+   * failed. No deployment that keeps to its allowance gets there, nor one that is ended for passing it.
    */
-  answerCharactersMax: 64 * 1024 * 1024,
+  answerCharactersMax: 8 * 1024 * 1024,
   /** Characters that a token has at the most, on the average of a whole answer: lines and blanks make the longest. */
   charactersPerTokenMax: 32,
   /** Tokens by which an engine may pass the limit it was given, since it looks only now and then. */
@@ -245,3 +245,13 @@ if (limits.inputBoundMax > limits.bodyBytesMax)
   throw new Error("limits: the byte-based bound could never be reached");
 if (limits.sealKeyLearnMs < 2 * limits.sealRefreshMs + 2 * limits.ledgerBusyMs)
   throw new Error("limits: a key would seal before every process has learned of it");
+if (
+  (limits.outputAllowanceMax + limits.outputOvershootMax) * limits.charactersPerTokenMax +
+    limits.upstreamFrameCharactersMax >
+  limits.answerCharactersMax
+)
+  throw new Error("limits: an answer within its allowance could be too long to be held");
+if (limits.upstreamFrameUnseenCharactersMax > 2 * limits.upstreamFrameValuesMax)
+  throw new Error("limits: frames that are parsed unseen could have many more values than others");
+if (limits.deploymentWordsCharactersMax > limits.upstreamRefusalBytesMax)
+  throw new Error("limits: more of a refusal would be read than is received");

@@ -197,6 +197,26 @@ test.each([
   expect(read([[null, "functions.get:0", "get", one]])).toEqual([`functions.get:0 get ${one}`]);
 });
 
+test("calls with ids that were replaced are told apart by them", () => {
+  expect(
+    read([
+      [null, "a\nb", "f", "{"],
+      [null, "c\nd", "g", "{"],
+      [null, "a\nb", "", "}"],
+      [null, "c\nd", "", "}"],
+    ]),
+  ).toEqual(["call_1 f {}", "call_2 g {}"]);
+});
+
+test("what comes when all parts have ended begins one of its own", () => {
+  const sequencer = open();
+  add(sequencer, "one");
+  sequencer.end();
+  add(sequencer, "two");
+  sequencer.end();
+  expect(partsOf(sequencer.take())).toEqual(["one", "two"]);
+});
+
 describe("bounds", () => {
   const { upstreamPartsMax } = limits;
 

@@ -164,6 +164,30 @@ describe("an answer that outgrows its limit", () => {
   });
 });
 
+test("300,000 calls in 300 frames end in the second frame, before most of them were looked at", () => {
+  let ids = 0;
+  const reader = new StreamReader({
+    newId: (prefix) => `${prefix}${(ids += 1)}`,
+    failureOf: () => new Failure("deployment_failed", "An error inside."),
+    inputTokensMax: 500,
+    outputTokensMax: 65_536,
+  });
+  const calls = Array.from({ length: 1_000 }, () => ({ function: { name: "f" } }));
+  const frame = (from: number): string =>
+    JSON.stringify({
+      choices: [
+        { delta: { tool_calls: calls.map((call, index) => ({ ...call, index: from + index })) } },
+      ],
+    });
+  let frames = 0;
+  expect(() => {
+    for (; frames < 300; frames += 1) reader.add(frame(frames * 1_000), "");
+  }).toThrow("too many parts");
+  expect(frames).toBe(1);
+  expect(ids).toBe(limits.upstreamPartsMax + 1);
+  expect(reader.takeEvents().length).toBeLessThan(10);
+});
+
 describe("a frame", () => {
   test.each([
     ["objects", (count: number) => `[${"{},".repeat(count)}0]`],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { Failure } from "../../../src/failure.ts";
+import { limits } from "../../../src/limits.ts";
 import { responsesFormat } from "../../../src/formats/responses/format.ts";
 import {
   bodyOfAnswer,
@@ -302,4 +303,12 @@ describe("a Responses stream", () => {
     for (let count = 0; count < 50_000; count += 1) encoder.encode(piece);
     expect(encoder.encode(piece).length - first).toBeLessThan(8);
   });
+});
+
+test("an answer that is too long to be repeated at its end is failed where it gets too long", () => {
+  const encoder = responsesFormat.openStream(openContext());
+  const piece = "x".repeat(limits.answerCharactersMax / 8);
+  encoder.encode([{ type: "text-start" }]);
+  for (let count = 0; count < 8; count += 1) encoder.encode([{ type: "text-delta", text: piece }]);
+  expect(() => encoder.encode([{ type: "text-delta", text: "x" }])).toThrow(Failure);
 });
