@@ -110,8 +110,11 @@ export function driveGeneration(most: {
     answer: (status = 200, headers = {}) =>
       handler().onResponseStart(controller, status, { ...headers }, ""),
     async send(...chunks) {
-      for (const chunk of chunks) handler().onResponseData(controller, Buffer.from(chunk));
+      const given = chunks.map((chunk) => Buffer.from(chunk));
+      for (const chunk of given) handler().onResponseData(controller, chunk);
       await settle();
+      // A connection may use its buffers again.
+      for (const chunk of given) chunk.fill("X");
     },
     endBody: () => handler().onResponseEnd(controller, {}),
     break: (code = "UND_ERR_SOCKET") =>

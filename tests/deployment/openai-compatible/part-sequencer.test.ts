@@ -139,6 +139,7 @@ describe("one call", () => {
     ["whole, with another id beside the finish", [[0, "a", "get", one], null, [0, "b", "get", ""]]],
     ["with blanks behind it", [[0, "a", "get", one], [0, "", "", "\n"], null]],
     ["with a head that brings nothing before it", [[0, "", "", ""], [0, "a", "get", one], null]],
+    ["with another name in its last piece", [[0, "a", "get", '{"x"'], [0, "", "put", ":1}"], null]],
     ["whose id comes late", [[0, "", "get", ""], [0, "a", "", one], null]],
   ])("%s is one call", (name, pieces) => {
     expect(read(pieces)).toEqual([`${name.includes("late") ? "call_1" : "a"} get ${one}`]);
@@ -253,6 +254,13 @@ describe("bounds", () => {
       for (; pieces < limits.upstreamHeldCharactersMax; pieces += 1) add(small, "x");
     }).toThrow(/too much/u);
     expect(pieces).toBeLessThan(limits.upstreamHeldCharactersMax / 16);
+  });
+
+  test("a part that waits counts without text as well", () => {
+    const sequencer = open();
+    add(sequencer, [0, "a", "f", "{"]);
+    add(sequencer, "x".repeat(limits.upstreamHeldCharactersMax - 2 * limits.upstreamHeldPerPiece));
+    expect(() => add(sequencer, [1, "b", "f", ""])).toThrow(/too much/u);
   });
 
   test("what has waited comes as one piece, and a read brings no more pieces than the bound and its parts", () => {

@@ -203,6 +203,15 @@ describe("the connection", () => {
       ["drop first"],
     ],
     [
+      "is dropped when it breaks in the read that brought the finish",
+      (one) => {
+        void one.send(finished);
+        one.break();
+      },
+      "finished",
+      ["drop first"],
+    ],
+    [
       "is dropped when it breaks in the middle",
       (one) => one.break(),
       "deployment_failed",
@@ -359,10 +368,20 @@ test("what comes behind the end changes nothing", async () => {
   expect(one.calls).toEqual(["accepted", "drop first", "over", "drop first"]);
 });
 
+test("what came in the read in which it is cancelled is told to nobody", async () => {
+  const one = await begun();
+  const sent = one.send(piece("b"));
+  one.generation.cancel();
+  await sent;
+  expect(await one.outcome()).toBe("cancelled");
+  expect(one.text).toBe("a");
+});
+
 test("a status before the answer's own is passed over", async () => {
   const one = driveGeneration({});
   one.ask();
   one.answer(103);
+  expect(one.calls).toEqual([]);
   one.answer(200);
   await one.send(piece("a"), finished, done);
   expect(await one.outcome()).toBe("finished");
