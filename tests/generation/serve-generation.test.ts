@@ -186,7 +186,11 @@ describe("serving a generation", () => {
 
   it.each([
     ["that ends what was not begun", [{ type: "text-end" }], []],
-    ["that begins twice", [{ type: "text-start" }, { type: "reasoning-start" }], []],
+    [
+      "that begins twice",
+      [{ type: "text-start" }, { type: "reasoning-start" }, { type: "reasoning-end" }],
+      [],
+    ],
     [
       "that goes on with another part",
       [{ type: "text-start" }],
@@ -293,6 +297,15 @@ describe("serving a generation", () => {
       expect(one.facts()).toMatchObject({ allowance: 40 });
       expect(one.orders).toHaveLength(1);
       expect(one.settlements).toMatchObject([{ outcome: "completed", usage }]);
+    });
+
+    it("takes usage beyond what it started with the second time for none", async () => {
+      const one = begin({});
+      const sink = await one.sink;
+      sink.end(noRoom(40));
+      sink.events(piece, null);
+      sink.end({ ...finished, usage: { ...usage, outputTokens: 41 } });
+      expect(await one.ended).toMatchObject({ finish: { usage: { ...usage, outputTokens: 1 } } });
     });
 
     it("tries three times with less, then fails and charges nothing", async () => {

@@ -246,6 +246,13 @@ test("a frame in very many reads is refused by their number, long before its cha
   expect(reads).toBeLessThan(10_000);
 });
 
+test("lines that came in pieces count no longer when they are whole", () => {
+  const decoder = openEventDecoder(() => undefined, 1_000);
+  for (let line = 0; line < 100; line += 1)
+    for (const piece of [": a", "b", "c\n"]) decoder.add(Buffer.from(piece));
+  expect(decoder.comments).toBe(100);
+});
+
 test("counts the comments that are whole", () => {
   const decoder = openEventDecoder(() => undefined);
   const counts = [": a", "live\n", "\n:\n:\r\n", "id: 1\n\n", "data: :\n\n", ":"].map((text) => {
