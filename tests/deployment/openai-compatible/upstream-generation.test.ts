@@ -284,7 +284,7 @@ describe("a request that was lost without an answer", () => {
     expect(one.requests).toBe(2);
     one.ask();
     one.break();
-    expect(await one.outcome()).toBe("deployment_failed");
+    expect(await one.outcome()).toBe("overloaded");
     expect(one.requests).toBe(2);
     expect(one.calls).toEqual(["drop first", "drop fresh", "over"]);
   });
