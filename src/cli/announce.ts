@@ -43,6 +43,7 @@ export async function announce(
     url,
     model: description.model,
     ready: description.ready,
+    free: Object.values(config.prices).every((price) => price === 0n),
     programName: shell.programName,
   };
   log.print(first === null ? describeStart(started) : describeFirstStart(started, first));

@@ -16,6 +16,8 @@ export interface Started {
   readonly model: string;
   /** Whether a generation would be tried now. */
   readonly ready: boolean;
+  /** Whether requests cost nothing. */
+  readonly free: boolean;
   readonly programName: string;
 }
 
@@ -23,7 +25,7 @@ export interface Started {
 export function describeFirstStart(started: Started, first: FirstKey): string {
   const { programName, url } = started;
   const credit =
-    first.balance === "0"
+    first.balance === "0" && !started.free
       ? `\nIt has no credit yet: ${programName} account credit ${first.accountId} 10\n`
       : "";
   return `

@@ -11,6 +11,7 @@ const started = {
   url: "http://127.0.0.1:8080",
   model: "smollm2-135m-instruct",
   ready: true,
+  free: false,
   programName: "npm run -s tributary --",
 };
 
@@ -53,4 +54,6 @@ test("an account without credit is told how it gets some, and a model that is mi
   expect(screen).toContain("npm run -s tributary -- account credit acct_0JoK0jUVShnfK1T 10\n");
   expect(screen).toContain("The model is not there yet");
   expect(screen).not.toContain("smollm2");
+  const free = describeFirstStart({ ...started, free: true }, { ...first, balance: "0" });
+  expect(free).not.toContain("no credit");
 });
