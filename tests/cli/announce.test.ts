@@ -50,7 +50,7 @@ async function tell(settings: {
       asked += 1;
       return {
         ready,
-        model: "Smollm2 135M 8k Lc100K Mix1 Ep2",
+        model: "smollm2-135m-instruct",
         contextTokens: 8192,
         takesTools: true,
       };
@@ -76,7 +76,7 @@ function configOf(dataDir: string): Config {
   return parsed.config;
 }
 
-test("a terminal is shown the key and the catalog's name of the model, and no file is written", async () => {
+test("a terminal is shown the key and the name of the model, and no file is written", async () => {
   const { events, screen } = await tell({});
   expect(screen).toContain(`\n${secret}\n`);
   expect(screen).toContain("with smollm2-135m-instruct\n");
