@@ -23,11 +23,15 @@ const create: Command = {
   run: (line, shell) => {
     const credit = readAmount(line.texts["credit"] ?? "0", "--credit");
     if (credit < 0n) throw misuse("--credit must not be negative.");
-    return withLedger(shell, async (ledger) => {
-      const account = await ledger.createAccount(operand(line, 0), credit);
-      const next = `Make a key for it: ${shell.programName} key create ${account.id}\n`;
-      return one(account, `${describeAccount(account)}${next}`);
-    });
+    return withLedger(
+      shell,
+      async (ledger) => {
+        const account = await ledger.createAccount(operand(line, 0), credit);
+        const next = `Make a key for it: ${shell.programName} key create ${account.id}\n`;
+        return one(account, `${describeAccount(account)}${next}`);
+      },
+      { creates: true },
+    );
   },
 };
 

@@ -16,6 +16,8 @@ export interface Shell {
   isFromFile(name: string): boolean;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Standard error is read by a program: no remarks. */
+  readonly quiet?: true;
   /** How this program is called here, such as `npx tributary-gateway`. */
   readonly programName: string;
   /** Calls back at SIGINT and SIGTERM until the returned function is called. */

@@ -12,7 +12,8 @@ import { type Command, type CommandLine, misuse, type Outcome, type Shell } from
 import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
 import { checkFormats } from "./format-checks.ts";
 import { recordOf, type TrialAccess } from "./format-trial.ts";
-import { openLedger, placeOf } from "./open-ledger.ts";
+import { OperatorError } from "../ledger/operator-error.ts";
+import { isThere, openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { checkRunningService, readRunningService } from "./running-service.ts";
 import { engineOrigin, ledgerOrigin } from "./settings.ts";
@@ -91,8 +92,10 @@ function settingsCheck(warnings: readonly string[]): Check {
 async function checkLedger(config: Config, shell: Shell): Promise<Check> {
   const { database } = config;
   const path = placeOf(config);
+  const missing = `${path}: not there yet: the first start of the service makes it`;
+  if (!isThere(config)) return passed("ledger", missing);
   try {
-    await using ledger = await openLedger(config);
+    await using ledger = await openLedger(config, { creates: false });
     await ledger.check();
     const accounts = await ledger.listAccounts();
     const disabled = accounts.filter(({ status }) => status === "disabled").length;
@@ -113,6 +116,8 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
     const some = disabled === 0 ? all : `${all}, ${String(disabled)} of them disabled`;
     return passed("ledger", `${path}: ${accounts.length === 0 ? none : some}`);
   } catch (error) {
+    if (error instanceof OperatorError && error.code === "not_found")
+      return passed("ledger", missing);
     const message = error instanceof Error ? error.message : String(error);
     return failed(
       "ledger",

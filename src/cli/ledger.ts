@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseConfig } from "../config/config.ts";
 import type { CopiedRows, LedgerSource } from "../ledger/copied-tables.ts";
@@ -12,8 +11,8 @@ import {
   type Shell,
 } from "./command.ts";
 import { counted } from "./counted.ts";
-import { openLedger } from "./open-ledger.ts";
-import { ensureConfig } from "./settings.ts";
+import { ensureThere, openLedger } from "./open-ledger.ts";
+import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
 const help = `The ledger as a whole: where it is, and copies of it.
 
@@ -86,15 +85,14 @@ function ensureAddress(url: string, shell: Shell): void {
 
 /** The file of the ledger that the settings name. */
 function ensureFile(shell: Shell, otherwise: string): string {
-  const { database } = ensureConfig(shell);
+  const config = ensureConfig(shell);
+  const { database } = config;
   if (database.kind === "postgres")
     throw new CommandError("not_possible", 1, `The ledger is no SQLite file. ${otherwise}`);
-  if (existsSync(database.path)) return database.path;
-  throw new CommandError(
-    "not_found",
-    1,
-    `There is no ledger at ${database.path}. Name it in TRIBUTARY_DATABASE_URL, or its folder in TRIBUTARY_DATA_DIR.`,
-  );
+  ensureThere(config, shell);
+  if (shell.quiet !== true)
+    shell.stderr.write(`ledger: ${database.path} (${ledgerOrigin(shell)})\n`);
+  return database.path;
 }
 
 async function moveLedger(

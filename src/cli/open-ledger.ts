@@ -1,15 +1,24 @@
+import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
-import type { Shell } from "./command.ts";
-import { ensureConfig } from "./settings.ts";
+import { CommandError, type Shell } from "./command.ts";
+import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
-/** Opens the ledger of the settings, lets `use` work on it, which is told where it is too, closes it. Works while the service runs. */
+/**
+ * Opens the ledger of the settings, lets `use` work on it, which is told where it is too, closes it. Works while the
+ * service runs. A ledger that is not there is made only where the command says so: one that was looked for in the wrong
+ * folder would otherwise be found there, empty.
+ */
 export async function withLedger<Result>(
   shell: Shell,
   use: (ledger: StoreLedger, place: string) => Promise<Result>,
+  { creates = false } = {},
 ): Promise<Result> {
   const config = ensureConfig(shell);
-  await using ledger = await openLedger(config);
+  if (!creates) ensureThere(config, shell);
+  await using ledger = await openLedger(config, { creates });
+  if (shell.quiet !== true)
+    shell.stderr.write(`ledger: ${placeOf(config)} (${ledgerOrigin(shell)})\n`);
   return await use(ledger, placeOf(config));
 }
 
@@ -18,8 +27,23 @@ export function placeOf({ database }: Config): string {
   return database.kind === "sqlite" ? database.path : "PostgreSQL";
 }
 
-/** Opens the ledger that the settings name; the code of the other kind of store is not loaded. */
-export async function openLedger(config: Config): Promise<StoreLedger> {
+/** Whether the file of the ledger is there; what a server has is known only when it is asked. */
+export function isThere({ database }: Config): boolean {
+  return database.kind !== "sqlite" || existsSync(database.path);
+}
+
+/** The end of the command where the file of the ledger is missing. */
+export function ensureThere(config: Config, shell: Shell): void {
+  if (isThere(config)) return;
+  throw new CommandError(
+    "not_found",
+    1,
+    `There is no ledger at ${placeOf(config)} (${ledgerOrigin(shell)}). The first start of the service makes it there; to work on another one, name it in TRIBUTARY_DATABASE_URL or its folder in TRIBUTARY_DATA_DIR, or go to the folder with the service's .env.`,
+  );
+}
+
+/** Opens the ledger that the settings name, making it unless `creates` is false; the code of the other kind of store is not loaded. */
+export async function openLedger(config: Config, { creates = true } = {}): Promise<StoreLedger> {
   const { database } = config;
   const rules = {
     prices: config.prices,
@@ -29,7 +53,7 @@ export async function openLedger(config: Config): Promise<StoreLedger> {
   };
   if (database.kind === "postgres") {
     const { openPostgresLedger } = await import("../ledger/postgres/ledger.ts");
-    return openPostgresLedger({ url: database.url, connections: 1, ...rules }, {});
+    return openPostgresLedger({ url: database.url, connections: 1, ...rules }, { creates });
   }
   const { openSqliteLedger } = await import("../ledger/sqlite/ledger.ts");
   return openSqliteLedger(

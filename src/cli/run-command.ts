@@ -111,10 +111,16 @@ async function run(
     throw misuse(
       `${call.name} does not know what to do with ${JSON.stringify(surplus)}. ${advice}`,
     );
-  const outcome = await command.run(line, shell);
+  const outcome = await command.run(line, line.json ? quietShell(shell) : shell);
   if (outcome === null) return 0;
   shell.stdout.write(line.json ? `${JSON.stringify(outcome.json)}\n` : outcome.text);
   return outcome.exitCode ?? 0;
+}
+
+/** The same shell; its environment is still read only when it is asked for. */
+function quietShell(shell: Shell): Shell {
+  // What it does not have itself it has from the other.
+  return Object.create(shell, { quiet: { value: true } }) as Shell;
 }
 
 function parseWords(

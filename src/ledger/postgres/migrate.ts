@@ -20,15 +20,27 @@ const serverVersion = {
 };
 const oldestServer = 130_000;
 
-/** Brings the schema up to date; null when it was. Of several processes that start at once one does it, the others wait. */
-export async function migrate(database: Database, name: string): Promise<MigrationReport | null> {
+/**
+ * Brings the schema up to date; null when it was. Of several processes that start at once one does it, the others wait.
+ * `creates` false: where there is no schema none is made.
+ */
+export async function migrate(
+  database: Database,
+  { creates, name }: { readonly name: string; readonly creates: boolean },
+): Promise<MigrationReport | null> {
   const [server] = await database.query(serverVersion);
   if (server === undefined || numberOf(server, "number") < oldestServer)
     throw new OperatorError(
       "ledger_unusable",
       `The server of ${name} is PostgreSQL ${server === undefined ? "of no version" : textOf(server, "text")}; the ledger needs 13 or newer. Name another one in TRIBUTARY_DATABASE_URL.`,
     );
-  if ((await ensureKnown(database.query, name)) === postgresMigrations.length) return null;
+  const there = await ensureKnown(database.query, name);
+  if (there === postgresMigrations.length) return null;
+  if (there === 0 && !creates)
+    throw new OperatorError(
+      "not_found",
+      `There is no ledger in ${name}. The first start of the service makes it there; to work on another one, name it in TRIBUTARY_DATABASE_URL, or go to the folder with the service's .env.`,
+    );
   return database.transaction(async (query) => {
     // A process that waits for another's migration, and an index over a grown table, take what they take.
     await query(statement("unhurried", unhurried));

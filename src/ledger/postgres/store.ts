@@ -30,6 +30,8 @@ export interface PostgresStoreParts {
   readonly serves?: true;
   /** There is a pooler that gives out transactions only. */
   readonly onPooled?: () => void;
+  /** False: where there is no ledger none is made. */
+  readonly creates?: boolean;
   /** Absent: a server that is not up yet is a failure at once, as commands want it. */
   readonly patience?: Patience;
 }
@@ -48,7 +50,10 @@ export async function connectPostgresStore(
     const pooling = await patiently(() => findPooling(settings), parts.patience);
     if (pooling === "transaction") parts.onPooled?.();
     database = opened.use(openDatabase({ ...settings, pooling }));
-    const report = await patiently(() => migrate(database, name), parts.patience);
+    const report = await patiently(
+      () => migrate(database, { name, creates: parts.creates !== false }),
+      parts.patience,
+    );
     if (report !== null) parts.onMigrated?.(report);
     // A lock belongs to a session, of which a pooler in transaction mode gives none.
     if (parts.serves === true && pooling !== "transaction")

@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
@@ -72,8 +81,10 @@ function prepareFile(path: string): boolean {
   try {
     for (const file of [path, ratePath(path)]) {
       // SQLite gives -wal and -shm the mode of the file they belong to.
+      const missing = !existsSync(file);
       closeSync(openSync(file, "a", 0o600));
       chmodSync(file, 0o600);
+      if (missing) giveToOwner(file);
     }
   } catch (error) {
     throw unusable(path, error);
@@ -91,6 +102,13 @@ function makeFolder(path: string): void {
     // Another process that starts now may have been faster.
     if (!existsSync(path)) throw error;
   }
+}
+
+/** What a command of the superuser makes belongs to whom its folder is, as the service runs as that user. */
+function giveToOwner(file: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { gid, uid } = statSync(dirname(resolve(file)));
+  chownSync(file, uid, gid);
 }
 
 function ratePath(path: string): string {
