@@ -3,7 +3,10 @@ import { defineConfig } from "vitest/config";
 /** The slower lanes; each script names its folder: `vitest run -c vitest.slow.config.ts tests/weights`. */
 export default defineConfig({
   test: {
-    include: ["tests/{weights,package,slow,engine}/**/*.test.ts", "engine/tests/**/*.test.ts"],
+    include: [
+      "tests/{weights,package,slow,engine,engines}/**/*.test.ts",
+      "engine/tests/**/*.test.ts",
+    ],
     setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     testTimeout: 300_000,

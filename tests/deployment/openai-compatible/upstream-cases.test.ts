@@ -45,14 +45,14 @@ describe.each(cases)("%s", (name) => {
 });
 
 test("running usage comes with the events of its read, the last usage with the ending", () => {
-  const { bytes } = load("vllm/text");
+  const { bytes } = load("vllm/length-vllm-0.32.0");
   const frames = bytes.toString("utf8").split(/(?<=\n\n)/u);
   const { running } = readAnswer(frames.map((frame) => Buffer.from(frame)));
-  expect(running.map((usage) => usage?.outputTokens)).toEqual([1, 5, 6, 7]);
+  expect(running.map((usage) => usage?.outputTokens)).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
 test("a call that waits is passed on in the read in which the one before it becomes whole", () => {
-  const { bytes } = load("generic/interleaved-calls");
+  const { bytes } = load("generic/interleaved-calls-by-hand");
   const frames = bytes.toString("utf8").split(/(?<=\n\n)/u);
   const whole = frames.findIndex((frame) => frame.includes(String.raw`"arguments":"\"}"`));
   const { events } = readAnswer(frames.slice(0, whole + 1).map((frame) => Buffer.from(frame)));
