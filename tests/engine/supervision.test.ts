@@ -95,7 +95,8 @@ describe("the child", () => {
       }
       await engine[Symbol.asyncDispose]();
       const ending = await running.ended;
-      expect(["failed", "finished"]).toContain(ending.type);
+      // Whether the connection is seen to break before it is given up is chance.
+      expect(["failed", "cancelled"]).toContain(ending.type);
       expect(isAlive(child)).toBe(false);
       expect(engine.lines.map(({ event }) => event)).not.toContain("model process ended");
     },
