@@ -147,10 +147,19 @@ async function read(url: string): Promise<string> {
   return text;
 }
 
+/** The least bound below which 99 of 100 were, since the start. */
 function readLateness(metrics: string): number {
-  const line = /^tributary_event_loop_lateness_seconds\{quantile="0.99"\} (.+)$/m.exec(metrics);
-  if (line === null) throw new Error("the service tells no lateness");
-  return Number(line[1]) * 1_000;
+  const name = "tributary_event_loop_lateness_seconds_bucket";
+  const buckets = [...metrics.matchAll(new RegExp(`^${name}\\{le="(.+)"\\} (.+)$`, "gm"))].map(
+    ([, bound, count]) => ({
+      bound: bound === "+Inf" ? Infinity : Number(bound),
+      count: Number(count),
+    }),
+  );
+  const all = buckets.at(-1)?.count ?? 0;
+  const found = buckets.find(({ count }) => count >= all * 0.99);
+  if (found === undefined) throw new Error("the service tells no lateness");
+  return found.bound * 1_000;
 }
 
 function modelCpuSeconds(serviceId: number | undefined): number | null {

@@ -7,6 +7,7 @@ import { openLookPace } from "./http/look-pace.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./http/new-id.ts";
 import { openReadiness } from "./http/readiness.ts";
+import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
@@ -79,6 +80,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
       generations: new Set(),
     },
   };
+  telemetry.beginRequests(knownRequests());
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);
   opened.defer(() => server.close());

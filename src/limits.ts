@@ -187,6 +187,8 @@ export const limits = {
   readinessMs: 2_000,
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
   readinessHeldMs: 1_000,
+  /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
+  loggedPathCharactersMax: 120,
   drainPollMs: 20,
   /** Connections that a busy proxy keeps are used up within this once the listener is closed. */
   drainConnectionsMs: 1_000,

@@ -11,3 +11,9 @@ export const systemTimers: Timers = {
     clearTimeout(timer as NodeJS.Timeout | undefined);
   },
 };
+
+/** The same, but a process does not stay for them. */
+export const quietTimers: Timers = {
+  set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
+  clear: (timer) => systemTimers.clear(timer),
+};

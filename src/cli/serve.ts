@@ -68,7 +68,7 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
     },
   });
   using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
-  using stop = watchStopSignals(shell, () => {
+  const stop = watchStopSignals(shell, () => {
     log.flush();
     shell.exit(0);
   });

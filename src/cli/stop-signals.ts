@@ -2,7 +2,7 @@ import { systemTimers, type Timers } from "../timers.ts";
 import type { Shell } from "./command.ts";
 
 /** What SIGTERM and Ctrl-C tell a service. */
-export interface StopSignals extends Disposable {
+export interface StopSignals {
   /** Aborted by the first one. */
   readonly signal: AbortSignal;
   /** Resolves with the first one. */
@@ -11,7 +11,10 @@ export interface StopSignals extends Disposable {
   pause(ms: number): Promise<void>;
 }
 
-/** Watches for signals. A Ctrl-C that finds no pause after the first signal calls `leave`. */
+/**
+ * Watches for signals until the process ends, also while it says its last line: an impatient one must not kill it. A
+ * Ctrl-C that finds no pause after the first signal calls `leave`.
+ */
 export function watchStopSignals(
   shell: Pick<Shell, "onSignal">,
   leave: () => void,
@@ -20,7 +23,7 @@ export function watchStopSignals(
   const first = Promise.withResolvers<unknown>();
   const controller = new AbortController();
   let endPause: (() => void) | null = null;
-  const forget = shell.onSignal((signal) => {
+  shell.onSignal((signal) => {
     if (!controller.signal.aborted) {
       controller.abort();
       first.resolve(signal);
@@ -39,6 +42,5 @@ export function watchStopSignals(
           resolve();
         };
       }),
-    [Symbol.dispose]: forget,
   };
 }

@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure, failureKinds, type FailureKind } from "../failure.ts";
 import { handleAccount } from "./account-handler.ts";
 import { handleCountTokens } from "./count-tokens-handler.ts";
 import type { Exchange } from "./exchange.ts";
@@ -41,6 +41,24 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
 
 const modelPrefix = "/v1/models/";
 const receiptPrefix = "/receipts/";
+
+/** Requests whose counters begin at 0: each route, as it is answered when all is well and when something fails. */
+export function knownRequests(): readonly (readonly [string, string, string])[] {
+  return Object.entries(table).flatMap(([route, methods]) =>
+    Object.keys(methods).flatMap((method) =>
+      statusesOf(method, route).map((status) => [method, route, String(status)] as const),
+    ),
+  );
+}
+
+function statusesOf(method: string, route: string): readonly number[] {
+  if (method === "GET") return [200, 500, 503];
+  const kinds: readonly FailureKind[] = Object.values(failureKinds);
+  const failed = kinds.map(({ messagesStatus, status }) =>
+    route.startsWith("/v1/messages") ? (messagesStatus ?? status) : status,
+  );
+  return [200, ...new Set(failed)];
+}
 
 /** The route of a request, or a Failure: 404, 405 or 426. */
 export function findRoute(method: string, path: string, upgrade: boolean): Route {

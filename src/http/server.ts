@@ -135,6 +135,7 @@ async function serveExchange(
     requestId: exchange.requestId,
     method: request.method ?? "",
     route: pattern,
+    path: pattern === "" ? exchange.path.slice(0, limits.loggedPathCharactersMax) : null,
     // nginx's number for a client that left before its answer began.
     status: response.headersSent ? response.statusCode : 499,
     failureCode,

@@ -4,6 +4,8 @@ export interface RequestFacts {
   readonly method: string;
   /** The route's pattern, such as `/v1/models/:id`; "" for no route. */
   readonly route: string;
+  /** What was asked for instead of a route, cut, without its query; null: there is a route. */
+  readonly path: string | null;
   readonly status: number;
   /** A code of failure.ts, also when it came after the status; null: it went well. */
   readonly failureCode: string | null;

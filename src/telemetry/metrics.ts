@@ -57,6 +57,12 @@ export class Counter implements Metric {
     if (naming.labels.length === 0) this.#values.set("", 0);
   }
 
+  /** Series that are there from the start, at 0. */
+  begin(series: readonly LabelValues[]): this {
+    for (const labels of series) this.add(0, ...labels);
+    return this;
+  }
+
   add(amount: number, ...labels: LabelValues): void {
     const key = labelText(this.#naming, labels);
     this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
@@ -90,13 +96,14 @@ export class Histogram implements Metric {
     this.#bounds = bounds;
   }
 
+  /** Series that are there from the start, with nothing in them. */
+  begin(series: readonly LabelValues[]): this {
+    for (const labels of series) this.#distributionOf(labels);
+    return this;
+  }
+
   observe(value: number, ...labels: LabelValues): void {
-    const key = labelText(this.#naming, labels);
-    let distribution = this.#distributions.get(key);
-    if (distribution === undefined) {
-      distribution = { counts: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0 };
-      this.#distributions.set(key, distribution);
-    }
+    const distribution = this.#distributionOf(labels);
     const found = this.#bounds.findIndex((bound) => value <= bound);
     const index = found === -1 ? this.#bounds.length : found;
     distribution.counts[index] = (distribution.counts[index] ?? 0) + 1;
@@ -106,6 +113,16 @@ export class Histogram implements Metric {
   render(): string {
     const lines = [...this.#distributions].map(([key, one]) => this.#renderOne(key, one));
     return `${head(this.#naming, "histogram")}${lines.join("")}`;
+  }
+
+  #distributionOf(labels: LabelValues): Distribution {
+    const key = labelText(this.#naming, labels);
+    let distribution = this.#distributions.get(key);
+    if (distribution === undefined) {
+      distribution = { counts: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0 };
+      this.#distributions.set(key, distribution);
+    }
+    return distribution;
   }
 
   #renderOne(key: string, { counts, sum }: Distribution): string {

@@ -3,6 +3,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** As many characters as tell one request or key of a screen from the others. */
 const tailCharacters = 4;
+const pathCharacters = 40;
 
 /**
  * One request as one row of a terminal: status, format or route, tokens in and out, credits, milliseconds to the first output
@@ -14,7 +15,7 @@ export function requestRow(fields: Fields): string {
   const words = [
     status,
     ...(generation === null
-      ? [method, route === "" ? "(no route)" : route]
+      ? [method, route === "" ? pathWords(fields["path"]) : route]
       : generationWords(generation)),
     failureCode,
     ...(generation === null ? [`${whole(totalMs)} ms`] : []),
@@ -51,6 +52,11 @@ function generationWords(generation: Fields): readonly (string | null)[] {
 
 function readFields(value: unknown): Fields | null {
   return typeof value === "object" && value !== null ? (value as Fields) : null;
+}
+
+/** A path that leads nowhere is the caller's own text: what a row has room for. */
+function pathWords(path: unknown): string {
+  return typeof path === "string" ? path.slice(0, pathCharacters) : "(no route)";
 }
 
 function tail(id: unknown): string | null {

@@ -1,10 +1,13 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { failureKinds, type FailureLogLevel } from "../failure.ts";
 import { describeCause } from "./describe-cause.ts";
 import type { GenerationFacts, RequestFacts, Telemetry } from "./events.ts";
+import { watchLateness } from "./lateness.ts";
 import { lifecycleEvent } from "./lifecycle-events.ts";
 import type { Log } from "./log.ts";
 import { MetricRegistry } from "./metrics.ts";
+import { openRepeatedLines } from "./repeated-lines.ts";
+import { addServiceMetrics, countRequest, type ServiceMetrics } from "./service-metrics.ts";
+import { quietTimers, type Timers } from "../timers.ts";
 
 /** The telemetry of one process: events go in, lines and metrics come out. */
 export interface ServiceTelemetry extends Telemetry, Disposable {
@@ -12,6 +15,8 @@ export interface ServiceTelemetry extends Telemetry, Disposable {
   metricsText(): string;
   /** Tells where the number of running generations is read. */
   watchRunningGenerations(read: () => number): void;
+  /** Requests, as `method`, `route` and `status`, that are counted from 0 on. */
+  beginRequests(series: readonly (readonly [string, string, string])[]): void;
 }
 
 /** What telemetry is made of. */
@@ -19,26 +24,34 @@ export interface TelemetryOptions {
   readonly log: Log;
   /** Texts that no line may show, such as the deployment's key. */
   readonly secrets: readonly string[];
+  readonly timers?: Timers;
 }
 
 /** Paths that machines ask for all day long. */
 const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics", "/", "/api/hello"]);
 
 /** Opens the telemetry of a process; disposing it stops its measuring. */
-export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTelemetry {
+export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
+  const { log, secrets, timers = quietTimers } = options;
   const registry = new MetricRegistry();
-  const metrics = addMetrics(registry);
-  const stopMeasuring = addProcessGauges(registry);
+  const metrics = addServiceMetrics(registry);
+  const lateness = addProcessMetrics(registry, timers);
   const redact = redactor(secrets);
   const lines = log.lines;
   const withMessages = lines.isLevelEnabled("debug");
+  const repeated = openRepeatedLines(
+    (outcome, count) => lines.info({ outcome, count }, "requests not shown"),
+    timers,
+  );
   const cause = (error: unknown): object => describeCause(error, { withMessages, redact });
   return {
     requestEnded(facts) {
       countRequest(metrics, facts);
-      const { generation, totalMs, ...rest } = facts;
-      const line = { ...rest, totalMs: round(totalMs), generation: generationFields(generation) };
-      lines[requestLevel(facts)](line, "request");
+      const level = requestLevel(facts);
+      // Whoever has no key can send any number; with one, the rate bounds them.
+      const first =
+        level !== "info" || facts.accountId !== null || repeated.isFirst(outcomeOf(facts));
+      lines[first ? level : "debug"](requestFields(facts, redact), "request");
     },
     failed(facts) {
       const level = isCode(facts.code) ? failureKinds[facts.code].logLevel : "error";
@@ -79,6 +92,19 @@ export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTeleme
       const advice = remedy === undefined ? {} : { remedy };
       lines[level]({ ...Object.fromEntries(shown), ...advice }, redact(event));
     },
+    ...readings(registry, metrics),
+    [Symbol.dispose]() {
+      lateness[Symbol.dispose]();
+      repeated[Symbol.dispose]();
+    },
+  };
+}
+
+function readings(
+  registry: MetricRegistry,
+  metrics: ServiceMetrics,
+): Pick<ServiceTelemetry, "metricsText" | "watchRunningGenerations" | "beginRequests"> {
+  return {
     metricsText: () => registry.render(),
     watchRunningGenerations(read) {
       const name = "tributary_running_generations";
@@ -86,95 +112,21 @@ export function openTelemetry({ log, secrets }: TelemetryOptions): ServiceTeleme
         { labels: [], value: read() },
       ]);
     },
-    [Symbol.dispose]: stopMeasuring,
+    beginRequests: (series) => void metrics.requests.begin(series),
   };
 }
 
-type Metrics = ReturnType<typeof addMetrics>;
-
-function addMetrics(registry: MetricRegistry) {
-  const histogram = (name: string, help: string, bounds: readonly number[]) =>
-    registry.histogram({ name, help, labels: ["format"] }, bounds);
+function requestFields(facts: RequestFacts, redact: (text: string) => string): object {
+  const { generation, method, path, requestId, route, totalMs, ...others } = facts;
   return {
-    requests: registry.counter("tributary_requests_total", "HTTP requests answered.", [
-      "method",
-      "route",
-      "status",
-    ]),
-    failures: registry.counter(
-      "tributary_failures_total",
-      "Requests that failed, by failure code.",
-      ["code"],
-    ),
-    generations: registry.counter("tributary_generations_total", "Generations that ended.", [
-      "format",
-      "streamed",
-      "outcome",
-    ]),
-    inputTokens: registry.counter("tributary_input_tokens_total", "Input tokens used.", ["format"]),
-    cachedInputTokens: registry.counter(
-      "tributary_cached_input_tokens_total",
-      "Input tokens that the deployment had in its cache.",
-      ["format"],
-    ),
-    outputTokens: registry.counter("tributary_output_tokens_total", "Output tokens used.", [
-      "format",
-    ]),
-    creditCharged: registry.counter("tributary_credit_charged_total", "Credit charged."),
-    firstOutput: histogram(
-      "tributary_first_output_seconds",
-      "Time from admission to the first output.",
-      [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
-    ),
-    duration: histogram(
-      "tributary_generation_seconds",
-      "Time from admission to the end.",
-      [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800],
-    ),
-    refusals: registry.counter(
-      "tributary_deployment_refusals_total",
-      "Requests that the deployment refused, by its status.",
-      ["status"],
-    ),
-    settlementsLate: registry.counter(
-      "tributary_settlements_late_total",
-      "Settlements that were not committed in time for the end of their answer.",
-    ),
-    leasesLost: registry.counter(
-      "tributary_leases_lost_total",
-      "Generations cancelled because their leases could not be renewed.",
-    ),
-    reservationsExpired: registry.counter(
-      "tributary_reservations_expired_total",
-      "Reservations of dead processes that were given back.",
-    ),
-    ledgerRetries: registry.counter(
-      "tributary_ledger_retries_total",
-      "Ledger operations tried again.",
-      ["operation"],
-    ),
+    requestId,
+    method,
+    route,
+    path: path === null ? null : redact(path),
+    ...others,
+    totalMs: round(totalMs),
+    generation: generationFields(generation),
   };
-}
-
-function countRequest(metrics: Metrics, facts: RequestFacts): void {
-  const { generation } = facts;
-  metrics.requests.add(
-    1,
-    facts.method,
-    facts.route === "" ? "none" : facts.route,
-    String(facts.status),
-  );
-  if (facts.failureCode !== null) metrics.failures.add(1, facts.failureCode);
-  if (generation === null) return;
-  const { format } = generation;
-  metrics.generations.add(1, format, String(generation.streamed), generation.outcome);
-  metrics.inputTokens.add(generation.inputTokens, format);
-  metrics.cachedInputTokens.add(generation.cachedInputTokens, format);
-  metrics.outputTokens.add(generation.outputTokens, format);
-  metrics.creditCharged.add(Number(generation.chargedNanos) / 1e9);
-  metrics.duration.observe(generation.totalMs / 1000, format);
-  if (generation.firstOutputMs !== null)
-    metrics.firstOutput.observe(generation.firstOutputMs / 1000, format);
 }
 
 function requestLevel({ failureCode, route }: RequestFacts): FailureLogLevel {
@@ -182,6 +134,11 @@ function requestLevel({ failureCode, route }: RequestFacts): FailureLogLevel {
     return isCode(failureCode) ? failureKinds[failureCode].logLevel : "error";
   // A service that is not ready tells the log itself, once.
   return probes.has(route) ? "debug" : "info";
+}
+
+/** A failure code, or a status: words of which there are few. */
+function outcomeOf({ failureCode, status }: RequestFacts): string {
+  return failureCode ?? String(status);
 }
 
 function isCode(code: string): code is keyof typeof failureKinds {
@@ -192,7 +149,8 @@ function generationFields(facts: GenerationFacts | null): object | null {
   if (facts === null) return null;
   return {
     ...facts,
-    chargedNanos: String(facts.chargedNanos),
+    // Exact: limits and prices keep every charge below 2^53.
+    chargedNanos: Number(facts.chargedNanos),
     firstOutputMs: facts.firstOutputMs === null ? null : round(facts.firstOutputMs),
     totalMs: round(facts.totalMs),
   };
@@ -216,25 +174,16 @@ function round(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-function addProcessGauges(registry: MetricRegistry): () => void {
-  const resolutionMs = 20;
-  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
-  delay.enable();
-  // The monitor measures from one tick of its timer to the next, so the timer's own period is not lateness.
-  const seconds = (nanos: number): number => Math.max(nanos / 1e9 - resolutionMs / 1e3, 0);
-  const lateness = "tributary_event_loop_lateness_seconds";
-  registry.gauge(
-    { name: lateness, help: "How late timers ran since the last reading.", labels: ["quantile"] },
-    () => {
-      const idle = delay.count === 0;
-      const readings = [50, 99, 100].map((percent) => ({
-        labels: [String(percent / 100)],
-        value: idle ? 0 : seconds(delay.percentile(percent)),
-      }));
-      delay.reset();
-      return readings;
+function addProcessMetrics(registry: MetricRegistry, timers: Timers): Disposable {
+  const lateness = registry.histogram(
+    {
+      name: "tributary_event_loop_lateness_seconds",
+      help: "How late timers ran, looked at every 20 ms.",
+      labels: [],
     },
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   );
+  lateness.begin([[]]);
   const gauge = (name: string, help: string, read: () => number): void =>
     registry.gauge({ name, help, labels: [] }, () => [{ labels: [], value: read() }]);
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
@@ -245,5 +194,8 @@ function addProcessGauges(registry: MetricRegistry): () => void {
   );
   const startedAt = Date.now() / 1000 - process.uptime();
   gauge("process_start_time_seconds", "Start of the process, Unix time.", () => startedAt);
-  return () => void delay.disable();
+  return watchLateness((seconds) => lateness.observe(seconds), {
+    monotonicMs: () => performance.now(),
+    timers,
+  });
 }

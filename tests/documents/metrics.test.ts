@@ -20,6 +20,7 @@ function tellEverything(): { readonly metrics: string; readonly lines: readonly 
     requestId,
     method: "POST",
     route: "/v1/messages",
+    path: null,
     status: 200,
     failureCode: "internal",
     accountId: null,

@@ -9,6 +9,7 @@ import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { parseCredit } from "../../src/admission/price.ts";
 import { type LogDestination, openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
+import type { Timers } from "../../src/timers.ts";
 import {
   type ScriptedDeployment,
   startScriptedDeployment,
@@ -56,6 +57,8 @@ export interface PostInit {
 export interface TestServiceSettings {
   readonly environment?: Readonly<Record<string, string>>;
   readonly deployment?: ScriptedDeploymentSettings;
+  /** Timers of the telemetry; the process's own unless told. */
+  readonly telemetryTimers?: Timers;
 }
 
 /** Starts a service on a free loopback port with a ledger of its own in a temporary folder. */
@@ -76,7 +79,13 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
   const logLines: string[] = [];
   const destination: LogDestination = { write: (text) => void logLines.push(text), flush() {} };
   const log = openLog({ level: config.logLevel, format: "json", terminal: false, destination });
-  const telemetry = opened.use(openTelemetry({ log, secrets: [] }));
+  const telemetry = opened.use(
+    openTelemetry({
+      log,
+      secrets: [],
+      ...(settings.telemetryTimers === undefined ? {} : { timers: settings.telemetryTimers }),
+    }),
+  );
   const gateway = opened.use(await openGateway(config, { telemetry, onProgress: () => undefined }));
   const ledger = opened.use(await openOperatorLedger(config));
   const { first } = gateway;

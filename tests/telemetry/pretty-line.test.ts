@@ -21,7 +21,7 @@ const request = {
     inputTokens: 1234,
     outputTokens: 456,
     cachedInputTokens: 32,
-    chargedNanos: "3058000",
+    chargedNanos: 3_058_000,
     firstOutputMs: 72.25,
     totalMs: 3450.5,
   },
