@@ -5,6 +5,7 @@ import type { Gateway } from "../gateway.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { announce } from "./announce.ts";
+import { tellLaxFolder } from "./lax-folder.ts";
 import { type Command, CommandError, type Outcome, type Shell } from "./command.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
@@ -75,6 +76,7 @@ async function serve(config: Config, shell: Shell, json: boolean): Promise<Outco
   {
     await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
     if (gateway !== null) {
+      tellLaxFolder(config.dataDir, telemetry);
       // The space for young objects keeps the size it has by now: under load V8 would make it up to 32 times as large and
       // keep it so, for 60 MiB more in every process. What a stream makes dies within one read, so a small one costs no
       // more time; a start makes much that stays, and is 50 ms longer with a small one.

@@ -6,6 +6,9 @@
 const { existsSync } = require("fs");
 const { join } = require("path");
 
+// Node would open its inspector, which runs any code for any user of this machine.
+process.on("SIGUSR1", () => {});
+
 /** The first version of `engines` in package.json. */
 const majorMin = 24;
 

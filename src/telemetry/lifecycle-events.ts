@@ -20,6 +20,13 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
     level: "error",
     remedy: "Make another key for this account: tributary key create ACCOUNT.",
   },
+  "data folder writable by others": {
+    level: "warn",
+    remedy:
+      "Whoever may write there can put another ledger in the place of this one: chmod 700 the folder.",
+  },
+  // Files in it are the service's own alone, so that names and sizes are all that others see.
+  "data folder readable by others": { level: "info", remedy: "chmod 700 the folder." },
   leaving: { level: "info" },
   draining: { level: "info" },
   stopped: { level: "info" },

@@ -1,8 +1,14 @@
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
+
+inspectWith(openAnswerCheck);
 
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -58,3 +64,42 @@ test("the package, npm start and npm run tributary begin with it, and signals re
     tributary: "exec node src/cli/tributary.cjs",
   });
 });
+
+test.skipIf(process.platform === "win32")(
+  "SIGUSR1 opens no inspector and ends nothing",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tributary-entry-"));
+    const child = spawn(process.execPath, [entry, "serve"], {
+      cwd: folder,
+      env: {
+        PATH: process.env["PATH"],
+        TRIBUTARY_PORT: "0",
+        TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:1",
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 15_000,
+      killSignal: "SIGKILL",
+    });
+    const closed = once(child, "close");
+    const said = { stdout: "", stderr: "" };
+    child.stderr.on("data", (chunk) => (said.stderr += String(chunk)));
+    try {
+      const listening = Promise.withResolvers<string>();
+      child.stdout.on("data", (chunk) => {
+        said.stdout += String(chunk);
+        const [, url] = /"url":"([^"]+)"/.exec(said.stdout) ?? [];
+        if (url !== undefined) listening.resolve(url);
+      });
+      void closed.then(() => listening.reject(new Error(said.stdout + said.stderr)));
+      const url = await listening.promise;
+      child.kill("SIGUSR1");
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      child.kill("SIGTERM");
+      expect((await closed)[0]).toBe(0);
+      expect(said.stderr).toBe("");
+    } finally {
+      child.kill("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

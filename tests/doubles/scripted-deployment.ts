@@ -89,6 +89,8 @@ export interface ScriptedDeploymentSettings {
   readonly model?: string;
   readonly ownedBy?: string;
   readonly contextTokens?: number | null;
+  /** Status of its list of models; 200 unless told. */
+  readonly modelsStatus?: number;
   /** A fixed port, for a deployment that comes up late; 0 takes any. */
   readonly port?: number;
 }
@@ -169,7 +171,10 @@ export async function startScriptedDeployment(
     response.end(typeof reply.body === "string" ? reply.body : JSON.stringify(reply.body));
   }
 
-  routes.set("GET /v1/models", { answer: { body: modelsBody(settings) }, asked: 0 });
+  routes.set("GET /v1/models", {
+    answer: { status: settings.modelsStatus ?? 200, body: modelsBody(settings) },
+    asked: 0,
+  });
   server.listen(settings.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a listening TCP server has an AddressInfo
