@@ -4,7 +4,11 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts"],
-    exclude: ["tests/{weights,package,slow,engines}/**", "tests/engine/**", "node_modules/**"],
+    exclude: [
+      "tests/{weights,package,slow,engines,rolling}/**",
+      "tests/engine/**",
+      "node_modules/**",
+    ],
     setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     // Most tests wait for sockets and processes: one at a time would leave both cores of a small machine idle.

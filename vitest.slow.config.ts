@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: [
-      "tests/{weights,package,slow,engine,engines}/**/*.test.ts",
+      "tests/{weights,package,slow,engine,engines,rolling}/**/*.test.ts",
       "engine/tests/**/*.test.ts",
     ],
     setupFiles: ["./tests/setup/watch-answers.ts"],

@@ -11,7 +11,7 @@ const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 // Shorter than a test may take: a test that is stopped from outside would leave its process behind.
 const waitMs = 15_000;
-const lifeMs = 25_000;
+const usualLifeMs = 25_000;
 
 /** The program as a process of its own. */
 export interface Program extends AsyncDisposable {
@@ -29,12 +29,27 @@ export async function firstKeyOf(program: Program): Promise<string> {
   return readFileSync(JSON.parse(file) as string, "utf8").trim();
 }
 
+/** A command, its folder and its only variables. */
+export interface ProgramOrder {
+  readonly words: readonly string[];
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** After this it is killed. */
+  readonly lifeMs: number;
+}
+
 /** Starts a command in a folder with only these variables; it is killed at the end of the test. */
 export function startProgram(
   words: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>>,
 ): Program {
+  return startLivingProgram({ words, folder, environment, lifeMs: usualLifeMs });
+}
+
+/** The same for as long as a slower lane needs it. */
+export function startLivingProgram(order: ProgramOrder): Program {
+  const { environment, folder, lifeMs, words } = order;
   const child = spawn(process.execPath, [main, ...words], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...environment },
