@@ -190,8 +190,8 @@ export const limits = {
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
   drainPollMs: 20,
-  /** Connections that a busy proxy keeps are used up within this once the listener is closed. */
-  drainConnectionsMs: 1_000,
+  /** Connections that a busy proxy keeps are used up within this once the listener is closed: a request each. */
+  drainConnectionsMs: 5_000,
   /** What is failed at the end of a drain has this long to be settled and to tell its client. */
   drainSettleMs: 2_000,
   /** Generations that wait for weights on disk to load give up after this. */

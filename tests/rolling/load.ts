@@ -79,8 +79,8 @@ export function startLoad(order: LoadOrder): Load {
   };
 }
 
-/** null: it was answered to its end. */
-async function ask(
+/** One request; null: it was answered to its end. */
+export async function ask(
   agent: Agent,
   parts: { readonly index: number; readonly key: string; readonly long: boolean },
 ): Promise<string | null> {

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { Agent } from "undici";
+import { describe, expect, it } from "vitest";
 import { costNanos } from "../../src/admission/price.ts";
 import { startProgram } from "../cli/start-program.ts";
 import {
@@ -13,9 +14,9 @@ import {
   textAnswer,
 } from "../doubles/scripted-deployment.ts";
 import { execute, postgresTests, startPostgres } from "../ledger/postgres-server.ts";
-import { configOf, openOperatorLedger } from "../service/start-service.ts";
-import { longWord, startLoad } from "./load.ts";
-import { findNginx, startNginx } from "./nginx.ts";
+import { configOf, formats, openOperatorLedger, post } from "../service/start-service.ts";
+import { ask, longWord, startLoad } from "./load.ts";
+import { findNginx, type Nginx, startNginx } from "./nginx.ts";
 import { answered, type Replica, startReplica, until } from "./replicas.ts";
 
 const usage = { promptTokens: 12, completionTokens: 7 };
@@ -38,6 +39,54 @@ function answerBoth(deployment: ScriptedDeployment): void {
   deployment.answerBy((asked) => (asked.body.includes(longWord) ? long : short));
 }
 
+/** Three replicas on one database behind nginx, and what they need. */
+interface Fleet extends AsyncDisposable {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly database: string;
+  readonly deployment: ScriptedDeployment;
+  readonly replicas: Replica[];
+  readonly nginx: Nginx;
+}
+
+async function startFleet(
+  name: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<Fleet> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "tributary-rolling-"));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const server = opened.use(await startPostgres());
+  const deployment = opened.use(await startScriptedDeployment());
+  answerBoth(deployment);
+  const database = await server.createDatabase(name);
+  const environment = {
+    TRIBUTARY_DATA_DIR: folder,
+    TRIBUTARY_DATABASE_URL: database,
+    TRIBUTARY_DEPLOYMENT_URL: deployment.url,
+    TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
+    TRIBUTARY_DRAIN_DELAY_SECONDS: "1",
+    TRIBUTARY_DRAIN_LISTENER: "closed",
+    ...settings,
+  };
+  const replicas: Replica[] = [];
+  opened.defer(async () => {
+    for (const { program } of replicas) await program[Symbol.asyncDispose]();
+  });
+  for (let index = 0; index < 3; index += 1) replicas.push(await startReplica(folder, environment));
+  const nginx = opened.use(await startNginx(replicas.map(({ port }) => port)));
+  const owned = opened.move();
+  return {
+    folder,
+    environment,
+    database,
+    deployment,
+    replicas,
+    nginx,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
 async function makeKeys(
   environment: Readonly<Record<string, string>>,
   count: number,
@@ -51,41 +100,22 @@ async function makeKeys(
   return keys;
 }
 
-it.skipIf(!postgresTests || findNginx() === null)(
-  "three replicas behind nginx are restarted one after the other, and no request fails or is charged twice",
-  async () => {
-    await using opened = new AsyncDisposableStack();
-    const folder = await mkdtemp(join(tmpdir(), "tributary-rolling-"));
-    opened.defer(() => rm(folder, { recursive: true, force: true }));
-    const server = opened.use(await startPostgres());
-    const deployment = opened.use(await startScriptedDeployment());
-    answerBoth(deployment);
-    const database = await server.createDatabase("rolling");
-    const environment = {
-      TRIBUTARY_DATA_DIR: folder,
-      TRIBUTARY_DATABASE_URL: database,
-      TRIBUTARY_DEPLOYMENT_URL: deployment.url,
-      TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "100",
-      TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
-      TRIBUTARY_DRAIN_DELAY_SECONDS: "1",
-      TRIBUTARY_DRAIN_LISTENER: "closed",
-    };
+const able = postgresTests && findNginx() !== null;
+
+describe.skipIf(!able)("three replicas behind nginx", () => {
+  it("are restarted one after the other, and no request fails or is charged twice", async () => {
+    await using fleet = await startFleet("rolling", { TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "100" });
+    const { database, deployment, environment, folder, nginx, replicas } = fleet;
     const keys = await makeKeys(environment, 10);
-    const replicas: Replica[] = [];
-    opened.defer(async () => {
-      for (const { program } of replicas) await program[Symbol.asyncDispose]();
-    });
-    for (let index = 0; index < 3; index += 1)
-      replicas.push(await startReplica(folder, environment));
-    const nginx = opened.use(await startNginx(replicas.map(({ port }) => port)));
     const load = startLoad({
       socketPath: nginx.socketPath,
       keys,
       requestsPerSecond: 50,
       streams: 30,
     });
-    for (const [index, { port, program }] of replicas.entries()) {
-      await until(async () => (await answered(replicas[index] ?? { port, program })) > 20);
+    for (const [index, replica] of replicas.entries()) {
+      const { port, program } = replica;
+      await until(async () => (await answered(replica)) > 20);
       program.signal("SIGTERM");
       expect(await program.exited).toBe(0);
       expect(program.stderr()).toBe("");
@@ -118,5 +148,43 @@ it.skipIf(!postgresTests || findNginx() === null)(
     await using verify = startProgram(["verify"], folder, environment);
     expect(await verify.exited, verify.stdout() + verify.stderr()).toBe(0);
     console.log(JSON.stringify({ sent: report.sent, done: report.done }));
-  },
-);
+  });
+
+  it("lose one by kill -9: its own streams end, and its accounts are served again within 3 s", async () => {
+    await using fleet = await startFleet("killed", { TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "4" });
+    const { environment, folder, nginx, replicas } = fleet;
+    const [full = "", other = ""] = await makeKeys(environment, 2);
+    const [victim, survivor] = replicas;
+    if (victim === undefined || survivor === undefined) throw new Error("there are no replicas");
+    const [chat] = formats;
+    const long = { messages: [{ role: "user", content: longWord }], stream: true };
+    const stream = (replica: Replica, key: string): Promise<Response> =>
+      post(`http://127.0.0.1:${String(replica.port)}${chat.path}`, long, { key });
+    const lost = await Promise.all([1, 2, 3, 4].map(() => stream(victim, full)));
+    const kept = await Promise.all([1, 2].map(() => stream(survivor, other)));
+    expect([...lost, ...kept].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    const agent = new Agent({ connect: { socketPath: nginx.socketPath } });
+    const again = (): Promise<string | null> => ask(agent, { index: 0, key: full, long: false });
+    expect(await again()).toMatch(/: 429 .*concurrency_limit_exceeded/);
+
+    victim.program.signal("SIGKILL");
+    const killedAtMs = performance.now();
+    for (const answer of lost) await expect(answer.text()).rejects.toThrow("terminated");
+    const refusals: string[] = [];
+    for (let refusal = await again(); refusal !== null; refusal = await again()) {
+      refusals.push(refusal);
+      expect(performance.now() - killedAtMs, refusal).toBeLessThan(20_000);
+      await sleep(20);
+    }
+    const servedAfterMs = Math.round(performance.now() - killedAtMs);
+    for (const answer of kept) expect(await answer.text()).toContain("data: [DONE]\n\n");
+    // What is refused meanwhile is refused for its reason; none is lost between nginx and the dead replica.
+    const otherwise = refusals.filter((refusal) => !refusal.includes("concurrency_limit_exceeded"));
+    expect(otherwise).toEqual([]);
+    expect(servedAfterMs).toBeLessThan(3_000);
+    await agent.close();
+    await using verify = startProgram(["verify"], folder, environment);
+    expect(await verify.exited, verify.stdout() + verify.stderr()).toBe(0);
+    console.log(JSON.stringify({ servedAfterMs, refusals: refusals.length }));
+  });
+});

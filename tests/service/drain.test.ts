@@ -47,7 +47,7 @@ describe("a drain with a closed listener", () => {
 
   it("ends though a connection stays open that is not used", async () => {
     await using service = await startService({
-      environment: { TRIBUTARY_DRAIN_SECONDS: "20", TRIBUTARY_DRAIN_LISTENER: "closed" },
+      environment: { TRIBUTARY_DRAIN_SECONDS: "1", TRIBUTARY_DRAIN_LISTENER: "closed" },
     });
     const agent = new Agent({ connections: 1 });
     expect((await send(service, agent)).status).toBe(200);
