@@ -58,6 +58,8 @@ test("the package, npm start and npm run tributary begin with it, and signals re
   expect(description.bin).toEqual({
     tributary: "dist/cli/tributary.cjs",
     "tributary-gateway": "dist/cli/tributary.cjs",
+    // A program of its own, which the service starts.
+    "tributary-engine": "engine/dist/main.js",
   });
   expect(description.scripts).toMatchObject({
     start: "exec node src/cli/tributary.cjs serve",
