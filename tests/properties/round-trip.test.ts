@@ -89,11 +89,15 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc
   // A system text alone is no input in the formats that have a place of its own for it.
   .filter((all) => all.some(({ role }) => role !== "system"));
 
-const tool: fc.Arbitrary<Tool> = fc.record({
-  name,
-  description: fc.option(text),
-  parameters: fc.option(input as fc.Arbitrary<JsonObject>),
-});
+const tool: fc.Arbitrary<Tool> = fc.record(
+  {
+    name,
+    description: fc.option(text),
+    parameters: fc.option(input as fc.Arbitrary<JsonObject>),
+    strict: fc.constant(true as const),
+  },
+  { requiredKeys: ["name", "description", "parameters"] },
+);
 
 const offer: fc.Arbitrary<Omit<Conversation, "turns">> = fc
   .tuple(
@@ -158,6 +162,7 @@ const lawful: readonly LossTopic[] = [
   "tool-input",
   "tool-results",
   "tools",
+  "tool-strict",
   "tool-choice",
   "tool-choice-none",
   "tool-choice-one",

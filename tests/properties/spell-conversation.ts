@@ -84,6 +84,7 @@ function describe(tool: Omit<Tool, "name">, schema: string): JsonRecord {
   return {
     ...(tool.description === null ? {} : { description: tool.description }),
     ...(tool.parameters === null ? {} : { [schema]: tool.parameters }),
+    ...(tool.strict === undefined ? {} : { strict: tool.strict }),
   };
 }
 
