@@ -4,7 +4,4 @@ export const owners = `
 alter table reservation add column owner text;
 -- How far each renewal reaches: no process that lives has a lease that ends later than that from now.
 alter table reservation add column lease_ms integer check (lease_ms > 0);
-
--- What an account runs, without looking through its receipts.
-create index reservation_running on reservation (account_id, lease_until_ms) where state = 'open';
 `;
