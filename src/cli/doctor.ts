@@ -92,7 +92,11 @@ function settingsCheck(warnings: readonly string[]): Check {
 async function checkLedger(config: Config, shell: Shell): Promise<Check> {
   const { database } = config;
   const path = placeOf(config);
-  const missing = `${path}: not there yet: the first start of the service makes it`;
+  const none =
+    config.firstAccount === "make"
+      ? "no account yet: the first start makes one with a key"
+      : `no account yet: ${shell.programName} account create NAME makes one`;
+  const missing = `${path}: not there yet, the first start of the service makes it; ${none}`;
   if (!isThere(config)) return passed("ledger", missing);
   try {
     await using ledger = await openLedger(config, { creates: false });
@@ -108,10 +112,6 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
         `${path}: accounts hold what they do not have: ${below.map(({ id }) => id).join(", ")}`,
         "keep a copy of the file and restore the last backup; this must not happen",
       );
-    const none =
-      config.firstAccount === "make"
-        ? "no account yet: the first start makes one with a key"
-        : `no account yet: ${shell.programName} account create NAME makes one`;
     const all = counted(accounts.length, "account", "accounts");
     const some = disabled === 0 ? all : `${all}, ${String(disabled)} of them disabled`;
     return passed("ledger", `${path}: ${accounts.length === 0 ? none : some}`);

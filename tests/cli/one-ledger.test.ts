@@ -91,7 +91,10 @@ describe.skipIf(!postgresTests)("a command on a database without a ledger", () =
     const url = await server.createDatabase("empty");
     const run = openRecordingShell(place.folder, { TRIBUTARY_DATABASE_URL: url });
     const { exitCode, stderr } = await run("account", "list");
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("There is no ledger in")]);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining("The database holds no ledger"),
+    ]);
     const schemas = "select nspname from pg_namespace where nspname = 'tributary'";
     expect(await execute(url, schemas)).toEqual([]);
     expect(await run("account", "create", "ann")).toMatchObject({ exitCode: 0 });

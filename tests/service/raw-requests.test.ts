@@ -396,6 +396,6 @@ describe("4 MiB of one letter to count_tokens", () => {
     // One after another on one thread, the vocabulary loaded first; a merge of the whole would take minutes.
     expect(Math.max(...tookMs)).toBeLessThan(8_000);
     // A count in the event loop would take at least the 400 ms that it may.
-    expect(worstMs).toBeLessThan(300);
+    expect(worstMs).toBeLessThan(390);
   });
 });

@@ -39,7 +39,7 @@ export async function migrate(
   if (there === 0 && !creates)
     throw new OperatorError(
       "not_found",
-      `There is no ledger in ${name}. The first start of the service makes it there; to work on another one, name it in TRIBUTARY_DATABASE_URL, or go to the folder with the service's .env.`,
+      `The database holds no ledger (${name}). The first start of the service makes it there; to work on another one, name it in TRIBUTARY_DATABASE_URL, or go to the folder with the service's .env.`,
     );
   return database.transaction(async (query) => {
     // A process that waits for another's migration, and an index over a grown table, take what they take.
