@@ -46,6 +46,8 @@ export async function startPgbouncer(
     for (const path of [folder, join(folder, "users"), join(folder, "settings.ini")])
       chownSync(path, user.uid, user.gid);
   const child = spawn(pgbouncer ?? "pgbouncer", [join(folder, "settings.ini")], {
+    // The clone may lie in a folder that only root may enter.
+    cwd: folder,
     stdio: "ignore",
     ...user,
   });
