@@ -1,4 +1,8 @@
-import type { WeightsProgress } from "./weights.ts";
+/** Bytes of weights on their way in. */
+export interface WeightsProgress {
+  readonly bytes: number;
+  readonly totalBytes: number;
+}
 
 /** A file to fetch, by node-llama-cpp's own downloader. */
 export interface DownloadOrder {

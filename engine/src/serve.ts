@@ -6,7 +6,7 @@ import { parseModelSetting, type ModelChoice } from "./model-setting.ts";
 import { ensureAccepted, fetchModel } from "./models.ts";
 import { listen } from "./server.ts";
 import { distrust } from "./weights-check.ts";
-import type { WeightsProgress } from "./weights.ts";
+import type { WeightsProgress } from "./download.ts";
 
 /** What serving needs from outside. */
 export interface ServeParts {

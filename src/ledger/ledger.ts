@@ -1,6 +1,5 @@
 import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
-import type { GivenBack } from "./operations.ts";
 
 /** Credit in integers of 1e-9 credit. */
 export type CreditNanos = bigint;
@@ -76,6 +75,13 @@ export interface Settlement {
 export interface Settled {
   readonly chargedNanos: CreditNanos;
   readonly applied: boolean;
+}
+
+/** What a look for dead processes came to. */
+export interface GivenBack {
+  readonly count: number;
+  /** False: until now the store took this process for dead, so that what it holds may be lost. */
+  readonly known: boolean;
 }
 
 /** The hot half of the ledger: what a request touches. All promises reject with a Failure. */

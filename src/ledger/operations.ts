@@ -7,6 +7,7 @@ import type {
   AdmitOrder,
   Caller,
   CreditNanos,
+  GivenBack,
   KeyId,
   KeyRecord,
   RequestId,
@@ -44,13 +45,6 @@ export interface NewKey {
 export interface NewSealKey {
   readonly id: string;
   readonly secret: Uint8Array;
-}
-
-/** What a look for dead processes came to. */
-export interface GivenBack {
-  readonly count: number;
-  /** False: until now the store took this process for dead, so that what it holds may be lost. */
-  readonly known: boolean;
 }
 
 /**

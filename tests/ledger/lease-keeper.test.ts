@@ -3,7 +3,7 @@ import { Failure } from "../../src/failure.ts";
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { RequestId } from "../../src/ledger/ledger.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
-import type { GivenBack } from "../../src/ledger/operations.ts";
+import type { GivenBack } from "../../src/ledger/ledger.ts";
 
 /** Time that moves when told, with the timers that come due on the way. */
 class FakeTime {

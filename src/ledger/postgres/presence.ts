@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { Client } from "pg";
 import { limits } from "../../limits.ts";
-import type { GivenBack } from "../operations.ts";
+import type { GivenBack } from "../ledger.ts";
 import type { DatabaseSettings } from "./database.ts";
 import { storeFault } from "./fault.ts";
 import type { Clock } from "./operations.ts";

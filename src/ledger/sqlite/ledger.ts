@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { GivenBack } from "../operations.ts";
+import type { GivenBack } from "../ledger.ts";
 import {
   type StoreClient,
   openStoreLedger,
