@@ -63,7 +63,7 @@ export async function openService(folder: string, cacheDir: string): Promise<Ser
   });
   const service = watch(child);
   const known = await readLog(child);
-  const agentKey = String(known["key"]);
+  const agentKey = readFileSync(String(known["keyFile"]), "utf8").trim();
   const url = String(known["url"]);
   return {
     build: String(known["build"]),
@@ -124,15 +124,17 @@ function watch(child: ChildProcess) {
   };
 }
 
-/** The address, the key and the engine's facts, from the log until the model is loaded. */
+/** The address, the file of the key and the engine's facts, from the log until the model is loaded. */
 async function readLog(child: ChildProcess): Promise<Readonly<Record<string, unknown>>> {
   if (child.stdout === null) throw new Error("the service has no output");
   const known: Record<string, unknown> = {};
   const signal = AbortSignal.timeout(loadMs);
   const lines = createInterface({ input: child.stdout, signal });
   for await (const line of lines) {
-    Object.assign(known, JSON.parse(line));
-    if ("key" in known && "url" in known && "build" in known) {
+    const facts = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    Object.assign(known, facts);
+    if (facts["event"] === "first_key") known["keyFile"] = facts["file"];
+    if ("keyFile" in known && "url" in known && "build" in known) {
       child.stdout.resume();
       return known;
     }
