@@ -58,8 +58,8 @@ function installForPython(versions: Versions): Promise<string> {
   });
 }
 
-/** Fills a folder beside it and puts that in its place when all went well. */
-async function installInto(
+/** Fills a folder beside it and puts that in its place when all went well; one that is there is whole. Gives its path. */
+export async function installInto(
   folder: string,
   fill: (folder: string) => Promise<void>,
 ): Promise<string> {

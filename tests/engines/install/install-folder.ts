@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { cacheFolder } from "../../../src/config/cache-folder.ts";
+import { installInto } from "../../agents/install.ts";
 
 /** A program to run, with its words; the first is the program. */
 export type Command = readonly [string, ...string[]];
@@ -24,17 +25,7 @@ export async function installOnce(
   how: readonly string[],
   fill: (folder: string) => Promise<void>,
 ): Promise<string> {
-  const folder = folderOf(name, how);
-  if (existsSync(folder)) return folder;
-  const started = `${folder}-${String(process.pid)}`;
-  mkdirSync(started, { recursive: true });
-  try {
-    await fill(started);
-    if (!existsSync(folder)) renameSync(started, folder);
-  } finally {
-    rmSync(started, { recursive: true, force: true });
-  }
-  return folder;
+  return installInto(folderOf(name, how), fill);
 }
 
 /** As `installOnce`, for what knows its path, as a Python environment does: marked when it is whole, else made anew. */
