@@ -1,4 +1,5 @@
 import { dirname, posix } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
 
 /** Imports by folder besides itself and the shared files: other folders, and `node:` modules or packages where told. */
 interface Allowance {
@@ -66,15 +67,21 @@ const packageHomes: Readonly<Record<string, string>> = {
   pino: "telemetry/",
   "gpt-tokenizer": "http/",
 };
-// Schemas of what leaves the service are for tests: they are not in the package, and neither is what they are made of.
-const schemaFile = /(?:^|\/|-)wire-schema\.ts$/u;
-const schemaPackage = "zod";
+// What the published package installs. The engine is a program of its own: the service starts it and imports none of it.
+const installedPackages = Object.keys(manifest.dependencies);
 const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;
 const compositionRoot = /^(cli\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
 const importSpecifier =
   /(?:^|[;\n])\s*(?:import|export)\b[^;"']*?\bfrom\s*"([^"]+)"|\bimport\s*\(\s*"([^"]+)"|(?:^|[;\n])\s*import\s*"([^"]+)"/gu;
 const environmentRead =
   /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|from\s*"(?:node:)?process"/u;
+
+/** The files that a source file imports, types included, as specifiers: packages and `./` or `../` paths. */
+export function importsOf(source: string): string[] {
+  return [...source.matchAll(importSpecifier)].map(
+    ([, ...specifiers]) => specifiers.find((text) => text !== undefined) ?? "",
+  );
+}
 
 /** What is wrong with the imports of one source file, named from `src/`; type imports count like any other. */
 export function findImportProblems(file: string, source: string): string[] {
@@ -86,17 +93,16 @@ export function findImportProblems(file: string, source: string): string[] {
   const allowed = table[owner];
   if (allowed === undefined) return [`${file}: ${owner} has no row in the import table; add one`];
 
-  for (const [, ...specifiers] of source.matchAll(importSpecifier)) {
-    const specifier = specifiers.find((text) => text !== undefined) ?? "";
+  for (const specifier of importsOf(source)) {
     if (!specifier.startsWith(".")) {
       if (allowed.modules !== undefined && !allowed.modules.includes(specifier)) {
         problems.push(`${file} imports ${specifier}: ${owner} may not`);
       }
-      if (specifier.split("/")[0] === schemaPackage && !schemaFile.test(file)) {
-        problems.push(`${file} imports ${specifier}: only schemas for tests may`);
-      }
-      const home = packageHomes[specifier.split("/")[0] ?? ""];
-      if (home !== undefined && !file.startsWith(home)) {
+      const packageName = /^(?:@[^/]+\/)?[^/]+/u.exec(specifier)?.[0] ?? specifier;
+      const home = packageHomes[packageName];
+      if (!specifier.startsWith("node:") && !installedPackages.includes(packageName)) {
+        problems.push(`${file} imports ${specifier}: it is no dependency of the package`);
+      } else if (home !== undefined && !file.startsWith(home)) {
         problems.push(`${file} imports ${specifier}: only ${home} may`);
       }
       continue;
@@ -114,9 +120,6 @@ function findLocalProblems(file: string, target: string): string[] {
   const allowed = [owner, ...sharedFiles, ...(table[owner]?.folders ?? [])];
   if (!allowed.includes(targetOwner) || (sharedFiles.includes(owner) && owner !== targetOwner)) {
     problems.push(`${file} imports ${target}: ${owner} may not import ${targetOwner}`);
-  }
-  if (schemaFile.test(target) && !schemaFile.test(file)) {
-    problems.push(`${file} imports ${target}: schemas are for tests, and not in the package`);
   }
   const part = concretePart.exec(target)?.[1];
   if (part !== undefined && !file.startsWith(`${part}/`) && !compositionRoot.test(file)) {

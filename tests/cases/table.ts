@@ -1,5 +1,5 @@
 import { formatLosses, type LossTopic } from "../documents/losses/formats.ts";
-import type { Fate } from "../../src/formats/losses.ts";
+import type { Fate } from "../documents/losses/tables/format-losses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 
 /** What a case shows: the fate of a part of a request, or something that the service writes. */

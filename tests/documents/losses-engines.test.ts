@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineTopics } from "../../src/deployment/losses.ts";
+import { engineTopics } from "./losses/tables/engine-losses.ts";
 import { type DialectName, dialects } from "../../src/deployment/openai-compatible/dialect.ts";
-import { openaiCompatibleLosses } from "../../src/deployment/openai-compatible/losses.ts";
+import { openaiCompatibleLosses } from "./losses/tables/openai-compatible.ts";
 import { isRecord, type JsonRecord } from "../cases/files.ts";
 import { formats, startService, type TestService } from "../service/start-service.ts";
 import { writeCell } from "./losses/document.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Fate, Loss } from "../../src/formats/losses.ts";
+import type { Fate, Loss } from "./losses/tables/format-losses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { isRecord, type JsonRecord } from "../cases/files.ts";
 import { textAnswer } from "../doubles/scripted-deployment.ts";

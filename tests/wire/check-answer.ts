@@ -1,11 +1,8 @@
 import type { z } from "zod";
-import { chatCompletionBodySchema } from "../../src/formats/chat-completions/wire-schema.ts";
-import {
-  messagesErrorBodySchema,
-  openaiErrorBodySchema,
-} from "../../src/formats/error-wire-schema.ts";
-import { messageBodySchema } from "../../src/formats/messages/wire-schema.ts";
-import { responsesBodySchema } from "../../src/formats/responses/wire-schema.ts";
+import { chatCompletionBodySchema } from "./schemas/chat-completions.ts";
+import { messagesErrorBodySchema, openaiErrorBodySchema } from "./schemas/error.ts";
+import { messageBodySchema } from "./schemas/messages.ts";
+import { responsesBodySchema } from "./schemas/responses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { openStreamCheck, problemOf } from "./check-stream.ts";
 import {

@@ -1,11 +1,8 @@
 import { z } from "zod";
-import { chatCompletionChunkSchema } from "../../src/formats/chat-completions/wire-schema.ts";
-import {
-  messagesErrorBodySchema,
-  openaiErrorBodySchema,
-} from "../../src/formats/error-wire-schema.ts";
-import { messagesStreamEventSchema } from "../../src/formats/messages/wire-schema.ts";
-import { responsesStreamEventSchema } from "../../src/formats/responses/wire-schema.ts";
+import { chatCompletionChunkSchema } from "./schemas/chat-completions.ts";
+import { messagesErrorBodySchema, openaiErrorBodySchema } from "./schemas/error.ts";
+import { messagesStreamEventSchema } from "./schemas/messages.ts";
+import { responsesStreamEventSchema } from "./schemas/responses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { type Frame, framesOf, type Line, readFrames } from "../reader/frames.ts";
 import { describeIssues } from "./describe-issues.ts";

@@ -7,22 +7,13 @@ import type {
 import type {
   chatCompletionBodySchema,
   chatCompletionChunkSchema,
-} from "../../src/formats/chat-completions/wire-schema.ts";
+} from "./schemas/chat-completions.ts";
 import type { MessagesErrorBody, OpenaiErrorBody } from "../../src/formats/error-wire.ts";
-import {
-  messagesErrorBodySchema,
-  openaiErrorBodySchema,
-} from "../../src/formats/error-wire-schema.ts";
+import { messagesErrorBodySchema, openaiErrorBodySchema } from "./schemas/error.ts";
 import type { MessageBody, MessagesStreamEvent } from "../../src/formats/messages/wire.ts";
-import type {
-  messageBodySchema,
-  messagesStreamEventSchema,
-} from "../../src/formats/messages/wire-schema.ts";
+import type { messageBodySchema, messagesStreamEventSchema } from "./schemas/messages.ts";
 import type { ResponsesBody, ResponsesStreamEvent } from "../../src/formats/responses/wire.ts";
-import type {
-  responsesBodySchema,
-  responsesStreamEventSchema,
-} from "../../src/formats/responses/wire-schema.ts";
+import type { responsesBodySchema, responsesStreamEventSchema } from "./schemas/responses.ts";
 import { failureKinds } from "../../src/failure.ts";
 
 /** A type in which it shows what is optional, and `readonly` does not show. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { requestIdSchema } from "../../src/formats/error-wire-schema.ts";
+import { requestIdSchema } from "./schemas/error.ts";
 
 // What the service says besides generations and errors: these bodies have no types of their own to be compared with.
 

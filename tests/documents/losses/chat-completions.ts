@@ -1,4 +1,4 @@
-import type { chatCompletionsLosses } from "../../../src/formats/chat-completions/losses.ts";
+import type { chatCompletionsLosses } from "./tables/chat-completions.ts";
 import type { JsonRecord } from "../../cases/files.ts";
 import type { Examples } from "./example.ts";
 

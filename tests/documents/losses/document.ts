@@ -1,17 +1,17 @@
-import { embeddedLosses } from "../../../src/deployment/embedded/losses.ts";
-import type { EngineLoss, EngineLosses, EngineTopic } from "../../../src/deployment/losses.ts";
-import { engineTopics } from "../../../src/deployment/losses.ts";
+import { embeddedLosses } from "./tables/embedded.ts";
+import type { EngineLoss, EngineLosses, EngineTopic } from "./tables/engine-losses.ts";
+import { engineTopics } from "./tables/engine-losses.ts";
 import type { DialectName } from "../../../src/deployment/openai-compatible/dialect.ts";
-import { openaiCompatibleLosses } from "../../../src/deployment/openai-compatible/losses.ts";
-import type { Losses } from "../../../src/formats/losses.ts";
+import { openaiCompatibleLosses } from "./tables/openai-compatible.ts";
+import type { Losses } from "./tables/format-losses.ts";
 import type { WireFormatName } from "../../../src/formats/wire-format.ts";
 import { formatLosses } from "./formats.ts";
 import { stepsOf } from "./places.ts";
 
 const introduction = `# What becomes of a request
 
-What of a request reaches the model, and what does not. These tables are written from those in the source
-(\`src/formats/*/losses.ts\`, \`src/deployment/*/losses.ts\`; \`npm run docs:losses\`), and a test asks a running service for each row.
+What of a request reaches the model, and what does not. \`npm run docs:losses\` writes these tables from those in
+\`tests/documents/losses/tables/\`, and a test asks a running service for each row.
 
 | | |
 |---|---|

@@ -1,4 +1,4 @@
-import type { EngineTopic } from "../../../src/deployment/losses.ts";
+import type { EngineTopic } from "./tables/engine-losses.ts";
 import type { WireFormatName } from "../../../src/formats/wire-format.ts";
 import type { JsonRecord } from "../../cases/files.ts";
 

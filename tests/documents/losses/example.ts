@@ -1,4 +1,4 @@
-import type { Fate, Losses } from "../../../src/formats/losses.ts";
+import type { Fate, Losses } from "./tables/format-losses.ts";
 import type { JsonRecord } from "../../cases/files.ts";
 
 /** Fields that are put into the plain body of a format. */

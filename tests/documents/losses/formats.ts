@@ -1,7 +1,7 @@
-import type { Losses } from "../../../src/formats/losses.ts";
-import { chatCompletionsLosses } from "../../../src/formats/chat-completions/losses.ts";
-import { messagesLosses } from "../../../src/formats/messages/losses.ts";
-import { responsesLosses } from "../../../src/formats/responses/losses.ts";
+import type { Losses } from "./tables/format-losses.ts";
+import { chatCompletionsLosses } from "./tables/chat-completions.ts";
+import { messagesLosses } from "./tables/messages.ts";
+import { responsesLosses } from "./tables/responses.ts";
 import type { WireFormatName } from "../../../src/formats/wire-format.ts";
 
 /** The table of each format. */

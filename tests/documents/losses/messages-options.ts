@@ -1,4 +1,4 @@
-import type { messagesLosses } from "../../../src/formats/messages/losses.ts";
+import type { messagesLosses } from "./tables/messages.ts";
 import type { Examples } from "./example.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } } };

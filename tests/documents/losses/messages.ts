@@ -1,4 +1,4 @@
-import type { messagesLosses } from "../../../src/formats/messages/losses.ts";
+import type { messagesLosses } from "./tables/messages.ts";
 import type { JsonRecord } from "../../cases/files.ts";
 import type { Examples, SealedReasoning } from "./example.ts";
 import { messagesOptionExamples, messagesToolExamples } from "./messages-options.ts";

@@ -1,4 +1,4 @@
-import type { responsesLosses } from "../../../src/formats/responses/losses.ts";
+import type { responsesLosses } from "./tables/responses.ts";
 import type { Examples } from "./example.ts";
 
 const schema = { type: "object", properties: { city: { type: "string" } } };

@@ -1,4 +1,4 @@
-import type { responsesLosses } from "../../../src/formats/responses/losses.ts";
+import type { responsesLosses } from "./tables/responses.ts";
 import type { JsonRecord } from "../../cases/files.ts";
 import type { Examples, SealedReasoning } from "./example.ts";
 import { responsesOptionExamples, responsesToolExamples } from "./responses-options.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { openaiErrorCodeSchema, openaiErrorSchema } from "../error-wire-schema.ts";
+import { openaiErrorCodeSchema, openaiErrorSchema } from "./error.ts";
 
-// For tests: everything a test's server writes is held against it. The service does not load it.
+// Everything that a test's server writes is held against these schemas.
 
 const count = z.int().min(0);
 

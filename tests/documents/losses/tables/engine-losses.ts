@@ -1,4 +1,4 @@
-import type { GenerationOptions } from "../conversation/conversation.ts";
+import type { GenerationOptions } from "../../../../src/conversation/conversation.ts";
 
 /** What becomes of a part of a conversation on its way to an engine. lost: the engine hears nothing of it. */
 export interface EngineLoss {
@@ -45,7 +45,7 @@ export const engineTopics: readonly EngineTopic[] = [
   ...conversationTopics,
 ];
 
-/** The table of one engine, for documents and tests: no part of the running service reads it. */
+/** The table of one engine: docs/losses.md shows it, and tests hold a deployment to it. */
 export type EngineLosses = Readonly<Record<EngineTopic, EngineLoss>>;
 
 /** It goes to the engine as it is. */

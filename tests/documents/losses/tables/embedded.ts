@@ -1,4 +1,4 @@
-import { carried, converted, type EngineLosses, lost } from "../losses.ts";
+import { carried, converted, type EngineLosses, lost } from "./engine-losses.ts";
 
 /** What becomes of a conversation on its way to the embedded engine. */
 export const embeddedLosses: EngineLosses = {

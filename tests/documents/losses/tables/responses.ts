@@ -1,4 +1,4 @@
-import { carried, converted, ignored, type Losses, refused, served } from "../losses.ts";
+import { carried, converted, ignored, type Losses, refused, served } from "./format-losses.ts";
 
 /** What becomes of each field and each kind of content of a Responses request. */
 export const responsesLosses = {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-// For tests: everything a test's server writes is held against it. The service does not load it.
+// Everything that a test's server writes is held against these schemas.
 
 const count = z.int().min(0);
 

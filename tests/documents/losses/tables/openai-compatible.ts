@@ -1,5 +1,9 @@
-import { carried, converted, type EngineLoss, type EngineLosses, lost } from "../losses.ts";
-import { type Dialect, type DialectName, dialects } from "./dialect.ts";
+import { carried, converted, type EngineLoss, type EngineLosses, lost } from "./engine-losses.ts";
+import {
+  type Dialect,
+  type DialectName,
+  dialects,
+} from "../../../../src/deployment/openai-compatible/dialect.ts";
 
 /** What becomes of a conversation on its way to an engine that speaks a dialect, told from the dialect itself. */
 export function openaiCompatibleLosses(name: DialectName): EngineLosses {

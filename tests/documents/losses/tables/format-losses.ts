@@ -5,7 +5,7 @@
 export type Fate = "carried" | "converted" | "served" | "ignored" | "refused";
 
 /**
- * One row of a format's table, for documents and tests: no part of the running service reads it. A field is a place of
+ * One row of a format's table: docs/losses.md shows it, and a test asks a service for it. A field is a place of
  * the body; brackets hold the role or else the type of a list's elements, `a|b` one of some, `*` any other.
  */
 export interface Loss<Is extends Fate = Fate> {
