@@ -3,7 +3,8 @@ import { formatHead } from "../ledger/journal.ts";
 import { type CallerAccount, pricesToJson, type Receipt } from "../ledger/receipt.ts";
 import { limits } from "../limits.ts";
 import { authorize } from "./authorize.ts";
-import { answerJson, type Exchange } from "./exchange.ts";
+import { answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
 /** What the caller's own account has, may and does. Does not count against the key's rate. */

@@ -1,8 +1,9 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { Failure } from "../failure.ts";
 import type { Caller } from "../ledger/ledger.ts";
 import type { AccountEntry } from "./account-bounds.ts";
-import { presentedKey } from "./credentials.ts";
-import { type Exchange, rateHeaders } from "./exchange.ts";
+import { rateHeaders } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import { brokenOff } from "./request-body.ts";
 import type { GenerationRoute, Service } from "./service.ts";
 
@@ -74,4 +75,15 @@ function preferredKey(exchange: Exchange, purpose: Purpose): GenerationRoute["pr
   if (purpose.type === "generation") return purpose.preferredKey;
   if (purpose.type === "count-tokens") return "x-api-key";
   return exchange.shape === "messages" ? "x-api-key" : "bearer";
+}
+
+/** The key that a caller presents, or "" for none; formats differ in which header wins when both are sent. */
+function presentedKey(
+  headers: IncomingHttpHeaders,
+  preferred: GenerationRoute["preferredKey"],
+): string {
+  const apiKey = headers["x-api-key"];
+  const plain = typeof apiKey === "string" ? apiKey.trim() : "";
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? "")?.[1] ?? "";
+  return preferred === "x-api-key" ? plain || bearer : bearer || plain;
 }

@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { authorize, withTicketBack } from "./authorize.ts";
-import { answerJson, type Exchange } from "./exchange.ts";
+import { answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import { readRequestBody } from "./request-body.ts";
 import type { Service } from "./service.ts";
 

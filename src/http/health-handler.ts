@@ -1,4 +1,5 @@
-import { answerBytes, answerJson, type Exchange } from "./exchange.ts";
+import { answerBytes, answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
 /** The process is up; says nothing of what it depends on. */

@@ -1,6 +1,7 @@
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
-import { answerJson, type Exchange } from "./exchange.ts";
+import { answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
 // The service has no release dates of models to tell; both envelopes want one.

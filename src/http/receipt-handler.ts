@@ -1,7 +1,8 @@
 import { Failure } from "../failure.ts";
 import { receiptToJson } from "../ledger/receipt.ts";
 import { authorize } from "./authorize.ts";
-import { answerJson, type Exchange } from "./exchange.ts";
+import { answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
 /** What one request of the caller's own account reserved and was charged. Does not count against the key's rate. */

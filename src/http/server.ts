@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Failure, failureFromUnknown } from "../failure.ts";
-import type { RequestId } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { drain, type DrainOrder } from "./drain.ts";
-import { answerFailure, type Exchange, lingerAfterEarlyAnswer } from "./exchange.ts";
+import { answerFailure } from "./answer.ts";
+import { type Exchange, openExchange } from "./exchange.ts";
+import { lingerAfterEarlyAnswer } from "./linger.ts";
 import { openReaderWatch } from "./reader-watch.ts";
 import { findRoute } from "./routes.ts";
 import { boundConnections } from "./connection-bound.ts";
@@ -104,7 +105,8 @@ async function serveExchange(
   });
   // A socket that breaks while an answer is written raises here; "close" follows and is what counts.
   response.on("error", () => undefined);
-  const exchange = openExchange(request, response, { gone: gone.signal, newId: service.newId });
+  const { newId, now } = service;
+  const exchange = openExchange(request, response, { gone: gone.signal, newId, now });
   newest.set(socket, exchange);
   exchanges.add(exchange);
   const reader = openReaderWatch(response, socket, service.timers);
@@ -144,38 +146,6 @@ async function serveExchange(
     totalMs: Math.round(service.monotonicMs() - startedAtMs),
     generation,
   });
-}
-
-function openExchange(
-  request: IncomingMessage,
-  response: ServerResponse,
-  parts: { readonly gone: AbortSignal; readonly newId: (prefix: string) => string },
-): Exchange {
-  const path = pathOf(request.url ?? "/");
-  const shape =
-    path.startsWith("/v1/messages") || request.headers["anthropic-version"] !== undefined
-      ? "messages"
-      : "openai";
-  const requestId = parts.newId("req_") as RequestId;
-  response.setHeader("x-request-id", requestId);
-  if (shape === "messages") response.setHeader("request-id", requestId);
-  return {
-    request,
-    response,
-    requestId,
-    shape,
-    path,
-    gone: parts.gone,
-    record: { caller: null, failureCode: null, generation: null },
-  };
-}
-
-/** The path of a request's target, which may be a whole address (RFC 9112, section 3.2.2). */
-function pathOf(target: string): string {
-  const path = target.split("?", 1)[0] ?? "/";
-  if (!/^https?:\/\//iu.test(path)) return path;
-  const slash = path.indexOf("/", path.indexOf("//") + 2);
-  return slash === -1 ? "/" : path.slice(slash);
 }
 
 /** Refuses what a proxy in front may have read otherwise than Node did. */

@@ -1,7 +1,8 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type Exchange, lingerAfterEarlyAnswer } from "../../src/http/exchange.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
+import { lingerAfterEarlyAnswer } from "../../src/http/linger.ts";
 import { openManualTimers } from "../doubles/manual-timers.ts";
 
 const mebibyte = 1024 * 1024;
