@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { StoreCall } from "../src/ledger/operations.ts";
+import type { StoreCall } from "../src/ledger/store-operations.ts";
 import { openStore, type SqliteStore } from "../src/ledger/sqlite/store.ts";
 
 // How fast a whole ledger is added up again: `node bench/verify.ts [ENTRIES]`. Fills a file first, which takes longer.

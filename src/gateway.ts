@@ -11,9 +11,9 @@ import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
-import type { FirstAccount } from "./ledger/ledger.ts";
+import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
-import { openSqliteLedger } from "./ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import { limits } from "./limits.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
@@ -120,7 +120,7 @@ async function openLedger(
     return openSqliteLedger(settings, { now: Date.now, telemetry, serves: true });
   }
   // Loaded only when it is wanted: a service with a file starts without the driver.
-  const { openPostgresLedger } = await import("./ledger/postgres/ledger.ts");
+  const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.ts");
   return openPostgresLedger(
     { url: database.url, connections: database.connections, ...rules },
     {

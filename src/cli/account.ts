@@ -1,5 +1,5 @@
 import { formatCredit, parseCredit } from "../admission/price.ts";
-import type { Account } from "../ledger/ledger.ts";
+import type { Account } from "../ledger/records.ts";
 import { type Command, type CommandGroup, misuse, operand, type Outcome } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { formatTable } from "./text-table.ts";

@@ -1,4 +1,4 @@
-import type { KeyRecord } from "../ledger/ledger.ts";
+import type { KeyRecord } from "../ledger/records.ts";
 import { type Command, type CommandGroup, operand } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { formatTable } from "./text-table.ts";

@@ -52,10 +52,10 @@ export async function openLedger(config: Config, { creates = true } = {}): Promi
     leaseMs: config.leaseSeconds * 1_000,
   };
   if (database.kind === "postgres") {
-    const { openPostgresLedger } = await import("../ledger/postgres/ledger.ts");
+    const { openPostgresLedger } = await import("../ledger/postgres/postgres-ledger.ts");
     return openPostgresLedger({ url: database.url, connections: 1, ...rules }, { creates });
   }
-  const { openSqliteLedger } = await import("../ledger/sqlite/ledger.ts");
+  const { openSqliteLedger } = await import("../ledger/sqlite/sqlite-ledger.ts");
   return openSqliteLedger(
     { path: database.path, synchronous: config.sqliteSynchronous, ...rules },
     { now: Date.now, telemetry: { ledgerRetry: () => {} } },

@@ -1,4 +1,4 @@
-import type { SealKeyRecord } from "../ledger/ledger.ts";
+import type { SealKeyRecord } from "../ledger/records.ts";
 import { limits } from "../limits.ts";
 import type { Command, CommandGroup } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";

@@ -1,5 +1,5 @@
 import { formatCredit } from "../admission/price.ts";
-import type { UsageGrouping, UsageRow } from "../ledger/books.ts";
+import type { UsageGrouping, UsageRow } from "../ledger/usage-sums.ts";
 import { type Command, misuse } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readTime } from "./read-time.ts";

@@ -1,6 +1,6 @@
 import type { RunningGeneration } from "../deployment/deployment.ts";
 import type { Failure } from "../failure.ts";
-import type { SettlementOutcome } from "../ledger/ledger.ts";
+import type { SettlementOutcome } from "../ledger/receipt.ts";
 
 /** A generation in the hands of its caller, from before it is admitted until after it has ended. */
 export interface ServedGeneration extends RunningGeneration {

@@ -3,14 +3,9 @@ import type { Deployment, Ending, GenerationSink, Prompt } from "../deployment/d
 import { DeploymentRefusal } from "../deployment/deployment-refusal.ts";
 import type { Finish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
-import type {
-  Admission,
-  Caller,
-  Ledger,
-  RequestId,
-  Settlement,
-  SettlementOutcome,
-} from "../ledger/ledger.ts";
+import type { Admission, Caller, Ledger, Settlement } from "../ledger/ledger.ts";
+import type { RequestId } from "../ledger/records.ts";
+import type { SettlementOutcome } from "../ledger/receipt.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 import { limits } from "../limits.ts";
 import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorShape } from "../formats/error-answer.ts";
 import type { FailureCode } from "../failure.ts";
-import type { Caller, RequestId } from "../ledger/ledger.ts";
+import type { Caller } from "../ledger/ledger.ts";
+import type { RequestId } from "../ledger/records.ts";
 import type { GenerationFacts } from "../telemetry/events.ts";
 
 /** One request and its response, with the id that goes through headers, logs, ledger and error bodies. */

@@ -1,8 +1,7 @@
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { ServedGeneration } from "../generation/generation-control.ts";
 import type { GenerationParts } from "../generation/serve-generation.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { LedgerForCallers } from "../ledger/receipt.ts";
+import type { Ledger, LedgerForCallers } from "../ledger/ledger.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
 import type { AccountBounds } from "./account-bounds.ts";

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import type { AccountId, KeyId } from "./ledger.ts";
+import type { AccountId, KeyId } from "./records.ts";
 
 /** A key as a caller presents it, understood. The secret itself is never kept: only its hash travels on. */
 export interface PresentedKey {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AccountId, CreditNanos } from "./ledger.ts";
+import type { AccountId, CreditNanos } from "./records.ts";
 
 /** Why an entry was written. */
 export type EntryKind = "credit" | "takeback" | "reserve" | "settle" | "expire" | "checkpoint";

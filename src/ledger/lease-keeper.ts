@@ -1,4 +1,5 @@
-import type { Ledger, RequestId } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import type { RequestId } from "./records.ts";
 import { limits } from "../limits.ts";
 import { openDeadWatch, type DeadWatchParts } from "./dead-watch.ts";
 import { systemTimers, type Timers } from "../timers.ts";

@@ -1,14 +1,19 @@
 import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
-
-/** Credit in integers of 1e-9 credit. */
-export type CreditNanos = bigint;
-/** Public id of an account: `acct_` and letters and digits. */
-export type AccountId = `acct_${string}`;
-/** Public id of a key: `key_` and letters and digits. */
-export type KeyId = `key_${string}`;
-/** Id of a request, the same in headers, logs, ledger and error bodies. */
-export type RequestId = `req_${string}`;
+import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
+import type {
+  Account,
+  AccountId,
+  CreditNanos,
+  FirstAccount,
+  KeyId,
+  KeyRecord,
+  RequestId,
+  SealKeyRecord,
+} from "./records.ts";
+import type { CheckpointResult } from "./roll-up.ts";
+import type { UsageQuery, UsageRow } from "./usage-sums.ts";
+import type { VerifyReport } from "./verify-journal.ts";
 
 /** Who calls, after `authorize`. */
 export interface Caller {
@@ -49,15 +54,6 @@ export interface Admission {
   readonly reservedNanos: CreditNanos;
   readonly prices: Prices;
 }
-
-/** How a generation ended, for the receipt. */
-export type SettlementOutcome =
-  | "completed"
-  | "cancelled" // the client left after output began
-  | "cancelled-before-output"
-  | "refused" // by the deployment, before it generated
-  | "failed"
-  | "lease-lost";
 
 /** What resolves a reservation. The charge is made from `usage` and the reservation's prices, never above it. */
 export interface Settlement {
@@ -113,38 +109,11 @@ export interface Ledger extends AsyncDisposable {
   check(): Promise<void>;
 }
 
-/** Accounts as operators see them. Amounts in nanos. */
-export interface Account {
-  readonly id: AccountId;
-  readonly name: string;
-  readonly balanceNanos: CreditNanos;
-  readonly heldNanos: CreditNanos;
-  readonly status: "active" | "disabled";
-  readonly createdAtMs: number;
-}
-
-/** A key without its secret. */
-export interface KeyRecord {
-  readonly id: KeyId;
-  readonly accountId: AccountId;
-  readonly name: string;
-  readonly createdAtMs: number;
-  readonly revokedAtMs: number | null;
-}
-
-/** A key that seals reasoning. */
-export interface SealKeyRecord {
-  readonly id: string;
-  readonly secret: Uint8Array;
-  /** Since it was made, by the store's clock. */
-  readonly ageMs: number;
-}
-
-/** What was made because the ledger was empty. `secret` is the whole key, shown once. */
-export interface FirstAccount {
-  readonly account: Account;
-  readonly key: KeyRecord;
-  readonly secret: string;
+/** What callers may read of their own account, and of no other. All promises reject with a Failure. */
+export interface LedgerForCallers {
+  showCaller(accountId: AccountId): Promise<CallerAccount>;
+  /** null also for a request of another account. */
+  findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }
 
 /** The operator's half of the ledger. All promises reject with an OperatorError for what the operator got wrong. */
@@ -168,4 +137,10 @@ export interface LedgerAdministration {
   sealKeys(): Promise<readonly SealKeyRecord[]>;
   /** Adds a key; the older ones stay. */
   rotateSealKey(): Promise<SealKeyRecord>;
+  showReceipt(requestId: string): Promise<Receipt>;
+  sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Adds up the whole ledger again; `against` are heads as receipts show them. `tellHeads`: the report has all heads. */
+  verify(against: readonly string[], tellHeads?: boolean): Promise<VerifyReport>;
+  /** Rolls up what is older. */
+  checkpoint(accountId: string, beforeMs: number): Promise<CheckpointResult>;
 }

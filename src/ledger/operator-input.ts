@@ -1,6 +1,6 @@
 import { formatCredit } from "../admission/price.ts";
 import { limits } from "../limits.ts";
-import type { Account } from "./ledger.ts";
+import type { Account } from "./records.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /** An amount that this account can take: below the most, and never below what is held. */

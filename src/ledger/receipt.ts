@@ -1,14 +1,7 @@
 import { formatCredit, type Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import { formatHead, type JournalHead } from "./journal.ts";
-import type {
-  Account,
-  AccountId,
-  CreditNanos,
-  KeyId,
-  RequestId,
-  SettlementOutcome,
-} from "./ledger.ts";
+import type { Account, AccountId, CreditNanos, KeyId, RequestId } from "./records.ts";
 import {
   bigOf,
   bytesOf,
@@ -19,6 +12,15 @@ import {
   textOf,
   textOrNullOf,
 } from "./row.ts";
+
+/** How a generation ended, for the receipt. */
+export type SettlementOutcome =
+  | "completed"
+  | "cancelled" // the client left after output began
+  | "cancelled-before-output"
+  | "refused" // by the deployment, before it generated
+  | "failed"
+  | "lease-lost";
 
 /** What one request reserved and what it was charged; while it runs, what it holds. Times as `Ledger` has them. */
 export interface Receipt {
@@ -54,13 +56,6 @@ export interface CallerAccount {
   readonly prices: Prices;
   /** Of the account's journal; null while it has no entry. */
   readonly head: JournalHead | null;
-}
-
-/** What callers may read of their own account, and of no other. All promises reject with a Failure. */
-export interface LedgerForCallers {
-  showCaller(accountId: AccountId): Promise<CallerAccount>;
-  /** null also for a request of another account. */
-  findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }
 
 /** The columns of a reservation that `receiptOf` reads. */

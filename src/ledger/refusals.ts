@@ -1,7 +1,8 @@
 import { formatCredit } from "../admission/price.ts";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
-import type { CreditNanos, RateState } from "./ledger.ts";
+import type { CreditNanos } from "./records.ts";
+import type { RateState } from "./ledger.ts";
 
 // What every store tells a caller whom it refuses, so that no caller can tell the stores apart.
 

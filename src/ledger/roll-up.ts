@@ -2,6 +2,24 @@ import { type Checkpoint, chainHash, type EntryKind, firstHead } from "./journal
 import { OperatorError } from "./operator-error.ts";
 import { bigOf, bytesOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
+/** What is rolled up: entries of one account that were written before this time. */
+export interface CheckpointOrder {
+  readonly accountId: string;
+  readonly beforeMs: number;
+}
+
+/** What a checkpoint did. */
+export interface CheckpointResult {
+  readonly removed: number;
+  /** Of these, entries with a later time than was asked for: a clock was wrong when they were written. */
+  readonly misdated: number;
+}
+
+/** How far a checkpoint came; not `done`: there may be more to roll up. */
+export interface CheckpointStep extends CheckpointResult {
+  readonly done: boolean;
+}
+
 /** What stands before the first checkpoint of an account. */
 export const noCheckpoint: Checkpoint = {
   sequence: 0,

@@ -1,45 +1,5 @@
-import type { UsageRow } from "./books.ts";
-import type { Account, KeyRecord } from "./ledger.ts";
-
 /** A row as a store's driver gives it; integers arrive as bigint, so that credit is never rounded. */
 export type Row = Readonly<Record<string, unknown>>;
-
-/** An account, from columns of its names. */
-export function accountOf(row: Row): Account {
-  return {
-    id: idOf(row, "id", "acct_"),
-    name: textOf(row, "name"),
-    balanceNanos: bigOf(row, "balance_nanos"),
-    heldNanos: bigOf(row, "held_nanos"),
-    status: textOf(row, "status") === "active" ? "active" : "disabled",
-    createdAtMs: numberOf(row, "created_at_ms"),
-  };
-}
-
-/** A key, from columns of its names. */
-export function keyOf(row: Row): KeyRecord {
-  return {
-    id: idOf(row, "id", "key_"),
-    accountId: idOf(row, "account_id", "acct_"),
-    name: textOf(row, "name"),
-    createdAtMs: numberOf(row, "created_at_ms"),
-    revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
-  };
-}
-
-/** A line of usage, from the columns that both stores' sums are named by. */
-export function usageRowOf(row: Row): UsageRow {
-  return {
-    accountId: textOf(row, "account_id"),
-    group: textOf(row, "grouped"),
-    requests: numberOf(row, "requests"),
-    inputTokens: numberOf(row, "input"),
-    cachedInputTokens: numberOf(row, "cached"),
-    outputTokens: numberOf(row, "output"),
-    reasoningTokens: numberOf(row, "reasoning"),
-    chargedNanos: bigOf(row, "charged"),
-  };
-}
 
 /** A column that holds text. */
 export function textOf(row: Row, column: string): string {

@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { systemTimers, type Timers } from "../timers.ts";
-import type { LedgerAdministration, SealKeyRecord } from "./ledger.ts";
+import type { LedgerAdministration } from "./ledger.ts";
+import type { SealKeyRecord } from "./records.ts";
 
 /** The keys that seal reasoning as this process knows them; a rotation reaches it within limits.sealRefreshMs. */
 export interface SealRing extends Disposable {

@@ -1,28 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
-import { newApiKey, newLedgerId, parseApiKey } from "./api-key.ts";
-import type { LedgerBooks } from "./books.ts";
-import type { Ledger, LedgerAdministration, Settled, Settlement } from "./ledger.ts";
-import { OperatorError } from "./operator-error.ts";
+import { parseApiKey } from "./api-key.ts";
 import type {
-  AnswerOf,
-  ArgumentOf,
-  NewKey,
-  NewSealKey,
-  OperationName,
-  RunOperation,
-} from "./operations.ts";
-import type { LedgerForCallers } from "./receipt.ts";
+  Ledger,
+  LedgerAdministration,
+  LedgerForCallers,
+  Settled,
+  Settlement,
+} from "./ledger.ts";
+import { OperatorError } from "./operator-error.ts";
 import { unknownKey } from "./refusals.ts";
-import { openLedgerBooks, openLedgerForCallers } from "./store-books.ts";
+import { openStoreAdministration } from "./store-administration.ts";
 import { StoreFault } from "./store-fault.ts";
+import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { systemTimers, type Timers } from "../timers.ts";
-
-/** A store as the ledger reaches it. Calls reject with a Failure, an OperatorError or a StoreFault. */
-export interface StoreClient extends AsyncDisposable {
-  call<Name extends OperationName>(name: Name, argument: ArgumentOf<Name>): Promise<AnswerOf<Name>>;
-}
 
 /** What the ledger works with. */
 export interface StoreLedgerParts {
@@ -35,7 +27,7 @@ export interface StoreLedgerParts {
 }
 
 /** Every part of the ledger over one store. */
-export type StoreLedger = Ledger & LedgerAdministration & LedgerForCallers & LedgerBooks;
+export type StoreLedger = Ledger & LedgerForCallers & LedgerAdministration;
 
 const retryFirstMs = 50;
 const retryLongestMs = 2_000;
@@ -55,9 +47,8 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
         return settling;
       },
     }),
-    ...administration(client),
     ...openLedgerForCallers(callerFacing(client)),
-    ...openLedgerBooks(operatorFacing(client)),
+    ...openStoreAdministration(operatorFacing(client)),
     async [Symbol.asyncDispose]() {
       // Settlements that wait for another try make their last one now.
       closing.abort();
@@ -136,6 +127,13 @@ function hotHalf(
   };
 }
 
+function openLedgerForCallers(run: RunOperation): LedgerForCallers {
+  return {
+    showCaller: (accountId) => run("callerAccount", accountId),
+    findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
+  };
+}
+
 /** Faults of the store as a caller may see them: nothing of the inside, and when to come back. */
 function callerFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
@@ -206,48 +204,6 @@ function pause(delayMs: number, ended: AbortSignal, timers: Timers): Promise<voi
     const timer = timers.set(finish, delayMs);
     ended.addEventListener("abort", finish);
   });
-}
-
-function administration(client: StoreClient): LedgerAdministration {
-  const run = operatorFacing(client);
-  return {
-    async ensureFirstAccount(creditNanos) {
-      const id = newLedgerId("acct_");
-      const { key, secret } = newKey(id, "first");
-      const account = { id, name: "first", creditNanos };
-      const made = await run("createFirstAccount", { account, key });
-      return made === null ? null : { ...made, secret };
-    },
-    createAccount: (name, creditNanos) =>
-      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos }),
-    listAccounts: () => run("listAccounts", null),
-    showAccount: (id) => run("showAccount", id),
-    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note }),
-    setAccountStatus: (id, status) => run("setAccountStatus", { id, status }),
-    async createKey(accountId, name) {
-      // The key carries its account's id, so that has to be one before a secret is made.
-      const account = await run("showAccount", accountId);
-      const { key, secret } = newKey(account.id, name);
-      return { record: await run("createKey", key), secret };
-    },
-    listKeys: (accountId) => run("listKeys", accountId),
-    revokeKey: (id) => run("revokeKey", id),
-    sealKeys: () => run("sealKeys", newSealKey()),
-    rotateSealKey: () => run("addSealKey", newSealKey()),
-  };
-}
-
-function newKey(
-  accountId: `acct_${string}`,
-  name: string,
-): { readonly key: NewKey; readonly secret: string } {
-  const id = newLedgerId("key_");
-  const { secret, secretHash } = newApiKey(accountId, id);
-  return { key: { id, accountId, name, secretHash }, secret };
-}
-
-function newSealKey(): NewSealKey {
-  return { id: randomBytes(6).toString("hex"), secret: new Uint8Array(randomBytes(32)) };
 }
 
 /** Faults of the store as the operator should read them. */

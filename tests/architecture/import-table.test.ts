@@ -72,7 +72,7 @@ test.each([
   ["http/body-worker.ts", 'import { x } from "../seal/reasoning-seal.ts";'],
   ["formats/formats.ts", 'import { x } from "./messages/format.ts";'],
   ["formats/messages/stream.ts", 'import { x } from "./wire.ts";'],
-  ["gateway.ts", 'import { x } from "./ledger/sqlite/ledger.ts";'],
+  ["gateway.ts", 'import { x } from "./ledger/sqlite/sqlite-ledger.ts";'],
   ["ledger/sqlite/store.ts", 'import { DatabaseSync } from "node:sqlite";'],
   ["config/environment.ts", "const port = process.env.PORT;"],
   ["generation/meter.ts", 'import { limits } from "../limits.ts";'],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { arrivedCall } from "../../src/ledger/sqlite/messages.ts";
+import { arrivedCall } from "../../src/ledger/sqlite/thread-messages.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, refusal } from "./support.ts";
 

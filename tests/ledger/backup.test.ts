@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { openRecordingShell } from "../cli/recording-shell.ts";
 import {

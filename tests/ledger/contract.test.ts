@@ -5,10 +5,14 @@ import { Client } from "pg";
 import { Failure } from "../../src/failure.ts";
 import type { Caller } from "../../src/ledger/ledger.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
-import type { ArgumentOf, OperationName, StoreCall } from "../../src/ledger/operations.ts";
+import type {
+  ArgumentOf,
+  OperationName,
+  StoreCall,
+  StoreClient,
+} from "../../src/ledger/store-operations.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
-import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import {
   aCommand,
   accountIds,
@@ -73,7 +77,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
       fc.asyncProperty(
         fc.array(aCommand, { minLength: 10, maxLength: 50 }),
         fc.nat(3),
-        async (commands, books) => {
+        async (commands, reports) => {
           const clock = { now: 1_000_000 };
           using file = temporaryLedger();
           await emptyPostgres(client);
@@ -95,7 +99,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
           for (const command of commands) await obey(world, command);
           await compareRows(world);
           expect(auditProblems(file.path)).toEqual([]);
-          if (books === 0) await compareBooks(world);
+          if (reports === 0) await compareReports(world);
         },
       ),
       { numRuns: 24 },
@@ -366,7 +370,7 @@ async function settle(
 }
 
 /** What callers and operators read is the same too, before and after old entries are rolled up. */
-async function compareBooks(world: World): Promise<void> {
+async function compareReports(world: World): Promise<void> {
   const order = { against: [], tellHeads: true };
   expect((await both(world, 0, "verify", order)).value).toMatchObject({ ok: true, problems: [] });
   for (const accountId of accountIds) {

@@ -1,4 +1,4 @@
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { defaultSettings } from "./support.ts";
 
 // One of several processes that start at once on a file that does not exist yet.

@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { expect, test } from "vitest";
 import { accounts } from "../../src/ledger/migrations/sqlite/0001-accounts.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { AdmitOrder } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { defaultSettings } from "./support.ts";
 
 // A process that is killed while it works. What it writes has left it when the call returns: a line that the parent

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
 import { openRandom } from "../doubles/random.ts";
 

@@ -8,7 +8,7 @@ import workerThreads, { type Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openLeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { AdmitOrder, Ledger } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { checkpointMisdatedEntries } from "./misdated-entries.ts";
 import { auditProblems, codeOf, defaultSettings, temporaryLedger } from "./support.ts";

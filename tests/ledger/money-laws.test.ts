@@ -1,8 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { AccountId, Caller, KeyId, RequestId } from "../../src/ledger/ledger.ts";
-import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { Caller } from "../../src/ledger/ledger.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 import { openStore, type SqliteStore, type StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
 import { auditProblems, codeOf, defaultSettings, secretHash, temporaryLedger } from "./support.ts";

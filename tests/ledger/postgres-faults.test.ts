@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "../../src/ledger/ledger.ts";
 import { isNotUpYet, storeFault } from "../../src/ledger/postgres/fault.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { Patience } from "../../src/ledger/postgres/await-server.ts";
 import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrations.ts";
 import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";

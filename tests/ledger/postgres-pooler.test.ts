@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPooling } from "../../src/ledger/postgres/pooler.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { pgbouncer, startPgbouncer, type Pgbouncer } from "./pgbouncer.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AnswerOf, ArgumentOf, OperationName } from "../../src/ledger/operations.ts";
+import type {
+  AnswerOf,
+  ArgumentOf,
+  OperationName,
+  StoreClient,
+} from "../../src/ledger/store-operations.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
-import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import { Failure } from "../../src/failure.ts";
 import { limits } from "../../src/limits.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";

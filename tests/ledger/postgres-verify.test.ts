@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/ledger.ts";
-import type { ArgumentOf, OperationName } from "../../src/ledger/operations.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { ArgumentOf, OperationName } from "../../src/ledger/store-operations.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import type { VerifyReport } from "../../src/ledger/verify-journal.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decideAllowance } from "../../src/admission/output-allowance.ts";
 import { chargeNanos, formatCredit } from "../../src/admission/price.ts";
 import { Failure } from "../../src/failure.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { PostgresStoreParts, PostgresStoreSettings } from "../../src/ledger/postgres/store.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, rmSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import {
   countPresent,
   isPresent,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { SealKeyRecord } from "../../src/ledger/ledger.ts";
+import type { SealKeyRecord } from "../../src/ledger/records.ts";
 import { openSealRing, type SealRing } from "../../src/ledger/seal-ring.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { limits } from "../../src/limits.ts";
 import { openReasoningSeal } from "../../src/seal/reasoning-seal.ts";
 import { defaultSettings, temporaryLedger } from "./support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../src/failure.ts";
-import type { ArgumentOf } from "../../src/ledger/operations.ts";
+import type { ArgumentOf } from "../../src/ledger/store-operations.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, failureOf, openTill, refusal, run, secretHash } from "./support.ts";
 

@@ -3,14 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Failure } from "../../src/failure.ts";
-import type { AccountId, Caller, KeyId, RequestId } from "../../src/ledger/ledger.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { Caller } from "../../src/ledger/ledger.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
 import type {
   AnswerOf,
   ArgumentOf,
   OperationName,
   StoreCall,
-} from "../../src/ledger/operations.ts";
+} from "../../src/ledger/store-operations.ts";
 import type { SqliteStore, StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { openVerify } from "../../src/ledger/sqlite/verify.ts";
 

@@ -1,10 +1,15 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
-import { chainHash, type EntryKind, firstHead, formatHead } from "../../src/ledger/journal.ts";
+import {
+  chainHash,
+  type EntryKind,
+  firstHead,
+  formatHead,
+  parseHead,
+} from "../../src/ledger/journal.ts";
 import { bigOf, numberOf, textOf, textOrNullOf } from "../../src/ledger/row.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import type { VerifyReport } from "../../src/ledger/verify-journal.ts";
-import { parseHead } from "../../src/ledger/journal.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 
 // One ledger with two accounts; each test damages a copy as somebody with the file in hands could, and says which

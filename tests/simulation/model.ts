@@ -1,4 +1,4 @@
-import type { StoreCall } from "../../src/ledger/operations.ts";
+import type { StoreCall } from "../../src/ledger/store-operations.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import { ensure } from "./violation.ts";

@@ -1,4 +1,4 @@
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/ledger.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
 import { openSequence, type Sequence } from "./random.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */

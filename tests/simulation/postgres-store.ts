@@ -1,8 +1,7 @@
 import { Client } from "pg";
 import { limits } from "../../src/limits.ts";
-import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import type { StoreAnswer, StoreCall, StoreClient } from "../../src/ledger/store-operations.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
-import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import { startPostgres } from "../ledger/postgres-server.ts";
 import type { Rules } from "./plan.ts";
 import { columns, observedOf, type Observed, type SimulatedStore } from "./simulated-store.ts";

@@ -8,7 +8,7 @@ import {
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { Caller, Ledger } from "../../src/ledger/ledger.ts";
 import { openStoreLedger } from "../../src/ledger/store-ledger.ts";
-import type { StoreClient } from "../../src/ledger/store-ledger.ts";
+import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import type { Telemetry } from "../../src/telemetry/events.ts";
 import type { Story } from "./charge-table.ts";
 import { deadAskMs, type Phase, type RequestPlan, type Rules } from "./plan.ts";
@@ -27,10 +27,10 @@ export interface ReplicaParts {
   /** Told of a rule that was broken: thrown, it would be taken for a failure of a request. */
   readonly fail: (violation: Violation) => void;
   readonly onPhase: (plan: RequestPlan, phase: Phase) => void;
-  /** What was charged for a request by the books, in nanos. */
-  readonly chargedByBooks: (requestId: string) => bigint;
+  /** What was charged for a request by the model, in nanos. */
+  readonly chargedByModel: (requestId: string) => bigint;
   /** What was reserved for output tokens. */
-  readonly allowanceByBooks: (requestId: string) => number | null;
+  readonly allowanceByModel: (requestId: string) => number | null;
 }
 
 /** One life of one process of the service: the real ledger, lease keeper and generation, in simulated surroundings. */
@@ -123,7 +123,7 @@ export class Replica {
     const served = serveGeneration(order, this.sinkOf(story), {
       ledger: this.watchedLedger(story),
       deployment: deploymentOf(rules.contextTokens, (_prompt, outputTokensMax, sink) => {
-        const reserved = this.parts.allowanceByBooks(plan.id);
+        const reserved = this.parts.allowanceByModel(plan.id);
         this.ensure(
           reserved === outputTokensMax,
           "what is sent upstream as the limit is what was reserved",
@@ -171,7 +171,7 @@ export class Replica {
 
   private sinkOf(story: Story): AnswerSink {
     const { plan } = story;
-    const { chargedByBooks, onPhase } = this.parts;
+    const { chargedByModel, onPhase } = this.parts;
     return {
       admitted: () => {
         onPhase(plan, "admitted");
@@ -188,7 +188,7 @@ export class Replica {
         this.serving.delete(plan.id);
         this.tell(story, ending.type, ending.type === "failed" ? ending.failure : null);
         const charged = facts?.chargedNanos ?? 0n;
-        const owed = this.late.has(plan.id) ? charged : chargedByBooks(plan.id);
+        const owed = this.late.has(plan.id) ? charged : chargedByModel(plan.id);
         this.ensure(
           charged === owed && (charged === 0n || !this.late.has(plan.id)),
           "a client is told what was charged",

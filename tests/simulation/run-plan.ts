@@ -1,6 +1,6 @@
-import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 import { hash } from "node:crypto";
-import { Books, toldBy } from "./books.ts";
+import { TableCheck, toldBy } from "./table-check.ts";
 import { ensureCharge, type Story } from "./charge-table.ts";
 import {
   deadAskMs,
@@ -60,7 +60,7 @@ class Run {
   private readonly plan: Plan;
   private readonly world: World;
   private readonly store: SimulatedStore;
-  private readonly books: Books;
+  private readonly tables: TableCheck;
   private readonly presence: Presence;
   private readonly lostAtMs = new Map<string, number>();
   private readonly replicas: (Replica | null)[] = [];
@@ -83,7 +83,7 @@ class Run {
     this.world = world;
     this.store = store;
     this.presence = new Presence(store.graceMs);
-    this.books = new Books(store, plan.rules, this.presence);
+    this.tables = new TableCheck(store, plan.rules, this.presence);
   }
 
   fail(error: unknown): void {
@@ -168,7 +168,7 @@ class Run {
       const answers = toldWhetherHeard(calls, await pending, heard);
       for (const [index, call] of calls.entries())
         world.note(() => `            = ${answerText(call, answers[index])}`);
-      await this.books.check(by?.name ?? "operator", calls, answers);
+      await this.tables.check(by?.name ?? "operator", calls, answers);
       if (calls.some(({ name }) => name === "expire" || name === "giveBackDead"))
         this.ensureExpiriesDue();
       return answers;
@@ -180,7 +180,7 @@ class Run {
 
   /** Expiry is for processes that died: one that lives, renews and hears its answers keeps what it reserved. */
   private ensureExpiriesDue(): void {
-    for (const id of this.books.model.expiredLast) {
+    for (const id of this.tables.model.expiredLast) {
       this.lostAtMs.set(id, this.world.nowMs);
       const story = this.stories.get(id);
       if (story === undefined || story.notAdmitted || this.clockJumped || this.wasLongAway)
@@ -196,7 +196,7 @@ class Run {
 
   /** Nothing runs on after its slot was given to others, unless the process could not know. */
   private ensureStillHeld(id: string): void {
-    const reservation = this.books.model.reservations.get(id);
+    const reservation = this.tables.model.reservations.get(id);
     const process = this.stories.get(id)?.servedBy;
     if (reservation?.state !== "expired" || this.clockJumped || process === undefined) return;
     if (process.disturbed && !this.shouldKnow(id, process)) return;
@@ -250,8 +250,8 @@ class Run {
       onPhase: (request, phase) => {
         this.phase(request.id, phase);
       },
-      chargedByBooks: (id) => this.books.model.reservations.get(id)?.charged ?? 0n,
-      allowanceByBooks: (id) => this.books.model.reservations.get(id)?.allowance ?? null,
+      chargedByModel: (id) => this.tables.model.reservations.get(id)?.charged ?? 0n,
+      allowanceByModel: (id) => this.tables.model.reservations.get(id)?.allowance ?? null,
     });
   }
 
@@ -331,7 +331,7 @@ class Run {
         });
         return;
       case "takeback": {
-        const { balance, held } = this.books.model.account(what.accountId);
+        const { balance, held } = this.tables.model.account(what.accountId);
         const amount = ((balance - held) * BigInt(what.percent)) / 100n;
         if (amount > 0n)
           await this.operate("creditAccount", {
@@ -354,7 +354,7 @@ class Run {
       case "clock-jump":
         world.jumpedMs += what.byMs;
         this.clockJumped = true;
-        this.books.model.clockJumped = true;
+        this.tables.model.clockJumped = true;
         return;
       case "store-away":
         this.away.push({ ...what, untilMs: world.nowMs + what.forMs });
@@ -451,7 +451,7 @@ class Run {
   }
 
   private atRest(): boolean {
-    const { model } = this.books;
+    const { model } = this.tables;
     if (this.world.nowMs < 1 || this.waitsForPlan()) return false;
     for (const reservation of model.reservations.values())
       if (reservation.state === "open") return false;
@@ -470,7 +470,7 @@ class Run {
   }
 
   private ensureAtRest(): void {
-    for (const [id, { state }] of this.books.model.reservations)
+    for (const [id, { state }] of this.tables.model.reservations)
       ensure(state !== "open", "every reservation is resolved in the end", () => id);
   }
 }

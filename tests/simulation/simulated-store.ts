@@ -1,4 +1,4 @@
-import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 
 /** Calls of one replica, done together at one moment; each in a place of its own, none spoils another. */
 export type Execute = (

@@ -3,10 +3,10 @@ import type {
   OperationName,
   StoreAnswer,
   StoreCall,
-} from "../../src/ledger/operations.ts";
-import { arrivedCall } from "../../src/ledger/sqlite/messages.ts";
+  StoreClient,
+} from "../../src/ledger/store-operations.ts";
+import { arrivedCall } from "../../src/ledger/sqlite/thread-messages.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
-import type { StoreClient } from "../../src/ledger/store-ledger.ts";
 import type { CallFault } from "./plan.ts";
 import type { Process, World } from "./world.ts";
 
@@ -14,7 +14,7 @@ import type { Process, World } from "./world.ts";
 export interface LinkParts {
   readonly world: World;
   readonly replica: Process;
-  /** Does the calls and looks at the books. */
+  /** Does the calls and looks at the tables. */
   readonly execute: (calls: readonly StoreCall[]) => Promise<readonly StoreAnswer[]>;
   /** What becomes of this call; asked once a call. */
   readonly fault: (call: StoreCall) => CallFault;

@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Failure } from "../../src/failure.ts";
 import type { AdmitOrder, Caller } from "../../src/ledger/ledger.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { StoreFault, type FaultReason } from "../../src/ledger/store-fault.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { orderOf, settlementOf } from "../ledger/orders.ts";

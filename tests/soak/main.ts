@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { parseCredit } from "../../src/admission/price.ts";
 import { configOf } from "../service/start-service.ts";
 import { execute, type PostgresServer, startPostgres } from "../ledger/postgres-server.ts";
-import { openPostgresLedger } from "../../src/ledger/postgres/ledger.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openRandom } from "../doubles/random.ts";
 import { makeReplica, type Replica } from "./replica.ts";
 import { type Outcome, runRequest, type SoakAccount } from "./soak-client.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { failureKinds } from "../../src/failure.ts";
 import { wireFormats } from "../../src/formats/formats.ts";
 import { knownRequests } from "../../src/http/routes.ts";
-import type { SettlementOutcome } from "../../src/ledger/ledger.ts";
+import type { SettlementOutcome } from "../../src/ledger/receipt.ts";
 import { watchLateness } from "../../src/telemetry/lateness.ts";
 import type { GenerationFacts, RequestFacts } from "../../src/telemetry/events.ts";
 import { type LogOptions, openLog } from "../../src/telemetry/log.ts";

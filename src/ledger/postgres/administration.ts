@@ -1,4 +1,4 @@
-import type { Account, AccountId, CreditNanos } from "../ledger.ts";
+import { type Account, type AccountId, accountOf, type CreditNanos } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
@@ -7,11 +7,10 @@ import {
   ensurePossible,
   unknownAccount,
 } from "../operator-input.ts";
-import type { NewAccount } from "../operations.ts";
-import { accountOf, bytesOf, textOf, numberOf } from "../row.ts";
-import type { Database, Query } from "./database.ts";
+import type { NewAccount, PostgresOperations } from "../store-operations.ts";
+import { bytesOf, textOf, numberOf } from "../row.ts";
+import type { Clock, Database, Query } from "./database.ts";
 import { createKey, openKeyAdministration } from "./key-administration.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
 
 type Administration = Pick<
   PostgresOperations,

@@ -5,8 +5,8 @@ import type { Admission, AdmitOrder } from "../ledger.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
-import { isLostAnswer, type Database } from "./database.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import { type Clock, type Database, isLostAnswer } from "./database.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 
 /** What `admit` decides by. */
 export interface AdmitRules {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Caller } from "../ledger.ts";
-import type { AuthorizeOrder } from "../operations.ts";
+import type { AuthorizeOrder, PostgresOperations } from "../store-operations.ts";
 import {
   disabledAccount,
   noCredit,
@@ -12,8 +12,7 @@ import {
   unknownKey,
 } from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
-import type { Database } from "./database.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import type { Clock, Database } from "./database.ts";
 
 const authorize = {
   name: "authorize",

@@ -1,11 +1,17 @@
 import { limits } from "../../limits.ts";
 import { checkpointNote } from "../journal.ts";
-import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
+import {
+  addEntry,
+  checkpointOf,
+  type CheckpointOrder,
+  countMisdated,
+  cutStatement,
+  noCheckpoint,
+} from "../roll-up.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { numberOf, type Row } from "../row.ts";
-import type { CheckpointOrder } from "../books.ts";
-import type { Database, Query } from "./database.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import type { Clock, Database, Query } from "./database.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 
 const lock = {
   name: "checkpoint-lock",

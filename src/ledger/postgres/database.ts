@@ -19,6 +19,9 @@ export interface DatabaseSettings {
   readonly pooling?: Pooling;
 }
 
+/** Milliseconds since 1970 for a simulation; null: the server's own clock. */
+export type Clock = () => number | null;
+
 /** A statement with a name, so that a connection parses it once. */
 export interface Statement {
   readonly name: string;

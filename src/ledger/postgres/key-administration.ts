@@ -1,10 +1,8 @@
-import type { KeyRecord } from "../ledger.ts";
+import { keyOf, type KeyRecord } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
-import type { NewKey } from "../operations.ts";
+import type { NewKey, PostgresOperations } from "../store-operations.ts";
 import { ensureName, unknownAccount } from "../operator-input.ts";
-import { keyOf } from "../row.ts";
-import type { Database, Query } from "./database.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import type { Clock, Database, Query } from "./database.ts";
 
 const keyColumns = "id, account_id, name, created_at_ms, revoked_at_ms";
 const findAccount = {

@@ -2,9 +2,8 @@ import { randomBytes, randomInt } from "node:crypto";
 import { Client } from "pg";
 import { limits } from "../../limits.ts";
 import type { GivenBack } from "../ledger.ts";
-import type { DatabaseSettings } from "./database.ts";
+import type { Clock, DatabaseSettings } from "./database.ts";
 import { storeFault } from "./fault.ts";
-import type { Clock } from "./operations.ts";
 
 // A process that serves keeps a session of its own, which holds a lock with the process's number: it ends with the
 // process, however that ends. A session that ends for another reason is begun again within limits.ledgerReturnMs, and

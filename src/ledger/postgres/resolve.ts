@@ -1,7 +1,7 @@
 import { limits } from "../../limits.ts";
 import { bigOf, idOf, numberOf, textOf } from "../row.ts";
-import type { Database } from "./database.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import type { Clock, Database } from "./database.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 import type { PostgresPresence } from "./presence.ts";
 
 const settle = {

@@ -2,19 +2,23 @@ import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openAuthorize } from "./authorize.ts";
 import { type Patience, whenServerIsUp } from "./await-server.ts";
-import { openBooks } from "./books.ts";
+import { openBooks } from "./reports.ts";
 import { openCheckpoint } from "./checkpoint.ts";
-import { openDatabase, type Database, type DatabaseSettings } from "./database.ts";
+import { type Clock, type Database, type DatabaseSettings, openDatabase } from "./database.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
-import type { Clock, PostgresOperations } from "./operations.ts";
+import type {
+  AnswerOf,
+  ArgumentOf,
+  OperationName,
+  PostgresOperations,
+  StoreClient,
+} from "../store-operations.ts";
 import { findPooling } from "./pooler.ts";
 import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
-import type { AnswerOf, ArgumentOf, OperationName } from "../operations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { StoreFault } from "../store-fault.ts";
-import type { StoreClient } from "../store-ledger.ts";
 
 /** Where the store is and what it decides by. */
 export interface PostgresStoreSettings extends DatabaseSettings, AdmitRules {

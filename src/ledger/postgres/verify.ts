@@ -7,7 +7,7 @@ import {
   openJournalVerification,
 } from "../verify-journal.ts";
 import type { Database, Read, TextRow } from "./database.ts";
-import type { PostgresOperations } from "./operations.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 
 /** Reads every account, entry and receipt of one snapshot, some thousand rows at a time. */
 export function openVerify(database: Database): PostgresOperations["verify"] {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AccountId, CreditNanos, RequestId } from "../ledger.ts";
+import type { AccountId, CreditNanos, RequestId } from "../records.ts";
 import { chainHash, type EntryKind } from "../journal.ts";
 import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Account } from "../ledger.ts";
+import { type Account, accountOf } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
 import type { Accounts } from "./accounts.ts";
 import { openKeyAdministration, type KeyAdministration } from "./key-administration.ts";
@@ -10,8 +10,8 @@ import {
   ensurePossible,
   unknownAccount,
 } from "../operator-input.ts";
-import type { NewAccount, StoreOperations } from "../operations.ts";
-import { accountOf, bytesOf, numberOf, textOf } from "../row.ts";
+import type { NewAccount, StoreOperations } from "../store-operations.ts";
+import { bytesOf, numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 type Administration = KeyAdministration &

@@ -1,10 +1,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { decideAllowance } from "../../admission/output-allowance.ts";
 import type { Prices } from "../../admission/price.ts";
-import type { AccountId, Admission, AdmitOrder, Caller } from "../ledger.ts";
+import type { AccountId } from "../records.ts";
+import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
 import type { Accounts } from "./accounts.ts";
 import type { KeyGate } from "./authorize.ts";
-import type { StoreOperations } from "../operations.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";

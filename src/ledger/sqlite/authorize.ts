@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
-import type { AccountId, KeyId } from "../ledger.ts";
-import type { AuthorizeOrder, StoreOperations } from "../operations.ts";
+import type { AccountId, KeyId } from "../records.ts";
+import type { AuthorizeOrder, StoreOperations } from "../store-operations.ts";
 import { disabledAccount, noCredit, revokedKey, unknownKey } from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, bytesOf, textOf, type Row } from "../row.ts";

@@ -1,9 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import { checkpointNote } from "../journal.ts";
-import type { CheckpointOrder } from "../books.ts";
-import type { StoreOperations } from "../operations.ts";
-import { addEntry, checkpointOf, countMisdated, cutStatement, noCheckpoint } from "../roll-up.ts";
+import {
+  addEntry,
+  checkpointOf,
+  type CheckpointOrder,
+  countMisdated,
+  cutStatement,
+  noCheckpoint,
+} from "../roll-up.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { idOf, numberOf, type Row } from "../row.ts";
 import type { Accounts } from "./accounts.ts";
 import { getRow } from "./get-row.ts";

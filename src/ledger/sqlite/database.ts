@@ -11,7 +11,7 @@ import {
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
-import { rateWindow } from "../migrations/sqlite/rate-window.ts";
+import { rateWindow } from "../migrations/sqlite/rate-tables.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { faultKind, storeFault } from "./fault.ts";

@@ -1,9 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyRecord } from "../ledger.ts";
+import { keyOf, type KeyRecord } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
 import { ensureName, unknownAccount } from "../operator-input.ts";
-import type { StoreOperations } from "../operations.ts";
-import { keyOf } from "../row.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { getRow } from "./get-row.ts";
 
 /** The half of the administration that is about keys. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyId, RateState } from "../ledger.ts";
+import type { KeyId } from "../records.ts";
+import type { RateState } from "../ledger.ts";
 import { limits } from "../../limits.ts";
 import { rateLimited, rateState } from "../refusals.ts";
 import { numberOf, numberOrNullOf } from "../row.ts";

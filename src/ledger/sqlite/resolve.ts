@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { chargeNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Accounts } from "./accounts.ts";
-import type { StoreOperations } from "../operations.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, idOf, textOf, textOrNullOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";

@@ -4,12 +4,17 @@ import { openAccounts } from "./accounts.ts";
 import { openAdministration } from "./administration.ts";
 import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
-import { openBooks } from "./books.ts";
+import { openBooks } from "./reports.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { openGuardedDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
 import type { FileGuard } from "./file-guard.ts";
-import type { OperationName, StoreAnswer, StoreCall, StoreOperations } from "../operations.ts";
+import type {
+  OperationName,
+  StoreAnswer,
+  StoreCall,
+  StoreOperations,
+} from "../store-operations.ts";
 import { isPresent } from "./presence.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";

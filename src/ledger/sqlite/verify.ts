@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { JournalEntry } from "../journal.ts";
-import type { StoreOperations } from "../operations.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { checkpointOf } from "../roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf } from "../row.ts";
 import type { ReservationToVerify } from "../verify-entry.ts";

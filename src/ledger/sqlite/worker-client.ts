@@ -6,10 +6,9 @@ import {
   type FromWorker,
   type NumberedCall,
   type ToWorker,
-} from "./messages.ts";
-import type { OperationName } from "../operations.ts";
+} from "./thread-messages.ts";
+import type { OperationName, StoreClient } from "../store-operations.ts";
 import { StoreFault } from "../store-fault.ts";
-import type { StoreClient } from "../store-ledger.ts";
 import type { StoreSettings } from "./store.ts";
 
 /** What the client of the ledger's thread works with. */

@@ -12,7 +12,7 @@ import {
   type FromWorker,
   type NumberedCall,
   type ToWorker,
-} from "./messages.ts";
+} from "./thread-messages.ts";
 import { isLight, openStore, type SqliteStore, type StoreSettings } from "./store.ts";
 
 // The thread that owns the ledger's file. Group commit: whatever has queued up while the last commit waited for the

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { UsageQuery } from "../../src/ledger/books.ts";
+import type { UsageQuery } from "../../src/ledger/usage-sums.ts";
 import { receiptToJson } from "../../src/ledger/receipt.ts";
-import { usageStatement } from "../../src/ledger/sqlite/books.ts";
+import { usageStatement } from "../../src/ledger/sqlite/reports.ts";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run } from "./support.ts";

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { UsageGrouping, UsageQuery } from "../books.ts";
-import type { StoreOperations } from "../operations.ts";
+import { type UsageGrouping, type UsageQuery, usageRowOf } from "../usage-sums.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf, bigOf, type Row, usageRowOf } from "../row.ts";
+import { accountOf } from "../records.ts";
+import { bigOf, type Row } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
 

@@ -1,6 +1,6 @@
 import { Failure } from "../../src/failure.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
-import type { StoreAnswer, StoreCall } from "../../src/ledger/operations.ts";
+import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 import { Model, type Told } from "./model.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
@@ -20,7 +20,7 @@ interface Journal {
 }
 
 /** Keeps the model beside the store, and looks at every table after every change. */
-export class Books {
+export class TableCheck {
   readonly model: Model;
   private readonly rules: Rules;
   private readonly store: SimulatedStore;

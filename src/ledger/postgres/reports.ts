@@ -1,9 +1,9 @@
-import type { UsageGrouping } from "../books.ts";
+import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf, usageRowOf } from "../row.ts";
+import { accountOf } from "../records.ts";
 import type { AdmitRules } from "./admit.ts";
 import type { Database } from "./database.ts";
-import type { PostgresOperations } from "./operations.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 
 type Books = Pick<PostgresOperations, "receipt" | "callerAccount" | "usage">;
 

@@ -1,20 +1,16 @@
 import type { PresentedKey } from "./api-key.ts";
-import type { CheckpointOrder, CheckpointStep, UsageQuery, UsageRow } from "./books.ts";
+import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
+import type { UsageQuery, UsageRow } from "./usage-sums.ts";
 import type {
   Account,
   AccountId,
-  Admission,
-  AdmitOrder,
-  Caller,
   CreditNanos,
-  GivenBack,
   KeyId,
   KeyRecord,
   RequestId,
   SealKeyRecord,
-  Settled,
-  Settlement,
-} from "./ledger.ts";
+} from "./records.ts";
+import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
 
@@ -106,11 +102,21 @@ export type ArgumentOf<Name extends OperationName> = Parameters<StoreOperations[
 /** What an operation answers. */
 export type AnswerOf<Name extends OperationName> = ReturnType<StoreOperations[Name]>;
 
+/** The operations of a store that is reached over a network. */
+export type PostgresOperations = {
+  readonly [Name in OperationName]: (argument: ArgumentOf<Name>) => Promise<AnswerOf<Name>>;
+};
+
 /** One operation of a store that is open. */
 export type RunOperation = <Name extends OperationName>(
   name: Name,
   argument: ArgumentOf<Name>,
 ) => Promise<AnswerOf<Name>>;
+
+/** A store as the ledger reaches it. Calls reject with a Failure, an OperatorError or a StoreFault. */
+export interface StoreClient extends AsyncDisposable {
+  call<Name extends OperationName>(name: Name, argument: ArgumentOf<Name>): Promise<AnswerOf<Name>>;
+}
 
 /** One operation to do, as it travels to the thread that does it. */
 export interface StoreCall<Name extends OperationName = OperationName> {

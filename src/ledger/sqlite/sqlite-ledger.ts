@@ -1,11 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { GivenBack } from "../ledger.ts";
-import {
-  type StoreClient,
-  openStoreLedger,
-  type StoreLedger,
-  type StoreLedgerParts,
-} from "../store-ledger.ts";
+import type { StoreClient } from "../store-operations.ts";
+import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
 import { prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import type { StoreSettings } from "./store.ts";

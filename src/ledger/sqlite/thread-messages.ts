@@ -2,7 +2,7 @@ import { Failure, failureFromData, failureToData, type FailureData } from "../..
 import { OperatorError, type OperatorErrorCode } from "../operator-error.ts";
 import { type FaultKind, type FaultReason, StoreFault } from "../store-fault.ts";
 import { storeFault } from "./fault.ts";
-import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "../operations.ts";
+import type { AnswerOf, OperationName, StoreAnswer, StoreCall } from "../store-operations.ts";
 
 /**
  * To the ledger's thread: calls of one tick together, or the wish to end. `sentAtNs`: of `process.hrtime`, a clock that

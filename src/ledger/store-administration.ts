@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import { newApiKey, newLedgerId } from "./api-key.ts";
+import { type JournalHead, parseHead } from "./journal.ts";
+import type { LedgerAdministration } from "./ledger.ts";
+import { OperatorError } from "./operator-error.ts";
+import type { NewKey, NewSealKey, RunOperation } from "./store-operations.ts";
+
+/** The operator's half of the ledger, over a store. */
+export function openStoreAdministration(run: RunOperation): LedgerAdministration {
+  return {
+    async ensureFirstAccount(creditNanos) {
+      const id = newLedgerId("acct_");
+      const { key, secret } = newKey(id, "first");
+      const account = { id, name: "first", creditNanos };
+      const made = await run("createFirstAccount", { account, key });
+      return made === null ? null : { ...made, secret };
+    },
+    createAccount: (name, creditNanos) =>
+      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos }),
+    listAccounts: () => run("listAccounts", null),
+    showAccount: (id) => run("showAccount", id),
+    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note }),
+    setAccountStatus: (id, status) => run("setAccountStatus", { id, status }),
+    async createKey(accountId, name) {
+      // The key carries its account's id, so that has to be one before a secret is made.
+      const account = await run("showAccount", accountId);
+      const { key, secret } = newKey(account.id, name);
+      return { record: await run("createKey", key), secret };
+    },
+    listKeys: (accountId) => run("listKeys", accountId),
+    revokeKey: (id) => run("revokeKey", id),
+    sealKeys: () => run("sealKeys", newSealKey()),
+    rotateSealKey: () => run("addSealKey", newSealKey()),
+    async showReceipt(requestId) {
+      const receipt = await run("receipt", { requestId, accountId: null });
+      if (receipt !== null) return receipt;
+      throw new OperatorError(
+        "not_found",
+        `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer.`,
+      );
+    },
+    async sumUsage(query) {
+      // An account that does not exist is told from one that has used nothing.
+      if (query.accountId !== null) await run("showAccount", query.accountId);
+      return run("usage", query);
+    },
+    verify: async (against, tellHeads = false) =>
+      run("verify", { against: against.map(ensureHead), tellHeads }),
+    async checkpoint(accountId, beforeMs) {
+      const { id } = await run("showAccount", accountId);
+      let removed = 0;
+      let misdated = 0;
+      for (;;) {
+        const step = await run("checkpoint", { accountId: id, beforeMs });
+        removed += step.removed;
+        misdated += step.misdated;
+        if (step.done) return { removed, misdated };
+      }
+    },
+  };
+}
+
+function newKey(
+  accountId: `acct_${string}`,
+  name: string,
+): { readonly key: NewKey; readonly secret: string } {
+  const id = newLedgerId("key_");
+  const { secret, secretHash } = newApiKey(accountId, id);
+  return { key: { id, accountId, name, secretHash }, secret };
+}
+
+function newSealKey(): NewSealKey {
+  return { id: randomBytes(6).toString("hex"), secret: new Uint8Array(randomBytes(32)) };
+}
+
+function ensureHead(text: string): JournalHead {
+  const head = parseHead(text);
+  if (head !== null) return head;
+  throw new OperatorError(
+    "invalid_value",
+    `${JSON.stringify(text)} is no head: it looks as in a receipt, acct_...:17:9f86d0..., with 64 hexadecimal digits at its end.`,
+  );
+}
