@@ -32,7 +32,7 @@ export interface DrivenGeneration {
   settle(): Promise<void>;
   /** The connection takes the request. */
   ask(): void;
-  answer(status?: number, headers?: Readonly<Record<string, string>>): void;
+  answer(status?: number, headers?: Readonly<Record<string, string | string[]>>): void;
   /** In one read. */
   send(...chunks: readonly (string | Uint8Array)[]): Promise<void>;
   endBody(): void;
@@ -41,11 +41,17 @@ export interface DrivenGeneration {
 
 type Controller = Parameters<RequestHandler["onRequestStart"]>[0];
 
-/** Starts one. Its first connection has carried a request before, the others have not. */
-export function driveGeneration(most: {
+interface DrivenOptions {
   readonly inputTokensMax?: number;
   readonly outputTokensMax?: number;
-}): DrivenGeneration {
+  /** Instead of `drivenTimes`. */
+  readonly times?: { readonly firstEventMs: number; readonly silenceMs: number };
+  /** What the client of a connection throws instead of sending the request. */
+  readonly unsendable?: Error;
+}
+
+/** Starts one. Its first connection has carried a request before, the others have not. */
+export function driveGeneration(options: DrivenOptions): DrivenGeneration {
   const clock = openManualTimers();
   const calls: string[] = [];
   const handlers: RequestHandler[] = [];
@@ -58,7 +64,13 @@ export function driveGeneration(most: {
     abort: () => void calls.push("abort"),
   } as unknown as Controller;
   const generation = new UpstreamGeneration(
-    { path: "/v1/chat/completions", headers: {}, body: [new Uint8Array(10)], ...drivenTimes },
+    {
+      path: "/v1/chat/completions",
+      headers: {},
+      body: [new Uint8Array(10)],
+      ...drivenTimes,
+      ...options.times,
+    },
     {
       accepted: () => void calls.push("accepted"),
       events(batch, usage) {
@@ -71,9 +83,12 @@ export function driveGeneration(most: {
       },
     },
     {
-      connections: drivenConnections(calls, handlers),
+      connections: drivenConnections(calls, (handler) => {
+        if (options.unsendable !== undefined) throw options.unsendable;
+        handlers.push(handler);
+      }),
       clock: { timers: clock, monotonicMs: clock.monotonicMs },
-      hooks: drivenHooks(calls, most),
+      hooks: drivenHooks(calls, options),
     },
   );
   generation.start();
@@ -122,12 +137,15 @@ export function driveGeneration(most: {
   };
 }
 
-function drivenConnections(calls: string[], handlers: RequestHandler[]): Connections {
+function drivenConnections(
+  calls: string[],
+  dispatch: (handler: RequestHandler) => void,
+): Connections {
   const open = (name: string, requestsOfSocket: number): Connection => ({
     requestsOfSocket,
     client: {
       name,
-      dispatch: (_options: unknown, handler: RequestHandler) => handlers.push(handler),
+      dispatch: (_options: unknown, handler: RequestHandler) => dispatch(handler),
     } as unknown as Connection["client"],
   });
   const nameOf = ({ client }: Connection): string => (client as unknown as { name: string }).name;
@@ -141,9 +159,8 @@ function drivenConnections(calls: string[], handlers: RequestHandler[]): Connect
 
 function drivenHooks(
   calls: string[],
-  most: Parameters<typeof driveGeneration>[0],
+  { inputTokensMax = 1_000, outputTokensMax = 1_000 }: DrivenOptions,
 ): ConstructorParameters<typeof UpstreamGeneration>[2]["hooks"] {
-  const { inputTokensMax = 1_000, outputTokensMax = 1_000 } = most;
   const known = { contextTokens: null, retryAfter: null, nowMs: 0 };
   const facts = { inputTokensEstimate: 10, outputTokensMax, ...known };
   let ids = 0;

@@ -1,8 +1,36 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { expect, test } from "vitest";
-import { Connections } from "../../../src/deployment/openai-compatible/connections.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import {
+  type Connection,
+  Connections,
+} from "../../../src/deployment/openai-compatible/connections.ts";
+
+/** Connections to a server that says for how long it keeps its own; 0: it does not say. */
+async function openPair(
+  serve: RequestListener = (_request, response) => response.end("x"),
+  keepAliveMs = 0,
+): Promise<Connections> {
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, serve).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const connections = new Connections(`http://127.0.0.1:${String(port)}`, 1_000);
+  onTestFinished(async () => {
+    await connections.close();
+    server.close();
+  });
+  return connections;
+}
+
+/** A request as the deployment makes it, up to the end of its answer. */
+async function ask(connection: Connection): Promise<string> {
+  const { body } = await connection.client.request({ method: "GET", path: "/" });
+  const text = await body.text();
+  connection.requestsOfSocket += 1;
+  return text;
+}
 
 test("a connection without a socket is not kept: the next request has a fresh one", async () => {
   const connections = new Connections("http://127.0.0.1:9", 1_000);
@@ -14,16 +42,13 @@ test("a connection without a socket is not kept: the next request has a fresh on
 });
 
 test("of those that are kept the last used is taken first, and one that was dropped never", async () => {
-  const server = createServer((_request, response) => response.end("x")).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const connections = new Connections(`http://127.0.0.1:${String(port)}`, 1_000);
+  const sockets: (() => void)[] = [];
+  const connections = await openPair((request, response) => {
+    sockets.push(() => void request.socket.destroy());
+    response.end("x");
+  });
   const taken = [connections.take(), connections.take(), connections.take()];
-  for (const connection of taken) {
-    const { body } = await connection.client.request({ method: "GET", path: "/" });
-    await body.dump();
-    connection.requestsOfSocket = 1;
-  }
+  for (const connection of taken) await ask(connection);
   const [first, second, third] = taken;
   if (first === undefined || second === undefined || third === undefined) throw new Error("none");
   for (const connection of taken) connections.giveBack(connection);
@@ -33,7 +58,7 @@ test("of those that are kept the last used is taken first, and one that was drop
   expect(connections.take()).toBe(second);
   // The server ends the other: it is not handed out again.
   const gone = once(first.client, "disconnect");
-  server.closeAllConnections();
+  sockets[0]?.();
   await gone;
   expect(connections.take()).not.toBe(first);
   expect(first.requestsOfSocket).toBe(0);
@@ -43,5 +68,67 @@ test("of those that are kept the last used is taken first, and one that was drop
   expect(connections.take()).not.toBe(first);
   await connections.close();
   expect(second.client.destroyed).toBe(true);
-  server.close();
+  // Its socket has closed as well.
+  expect(second.requestsOfSocket).toBe(0);
+});
+
+test("what is closed is not handed out, and what was dropped is not ended a second time", async () => {
+  const connections = await openPair();
+  const [kept, dropped] = [connections.take(), connections.take()];
+  await ask(kept);
+  connections.giveBack(kept);
+  connections.drop(dropped);
+  const destroyed = vi.spyOn(dropped.client, "destroy");
+  const closing = connections.close();
+  expect(connections.take()).not.toBe(kept);
+  await closing;
+  expect(kept.client.destroyed).toBe(true);
+  expect(destroyed).not.toHaveBeenCalled();
+});
+
+test("an answer may take hours to begin, and as long between its pieces", async () => {
+  // The clock by which undici ends what is silent.
+  const timers = createRequire(import.meta.url)("undici/lib/util/timers.js") as {
+    tick(ms: number): void;
+  };
+  const pass = (): void => {
+    timers.tick(0);
+    timers.tick(3 * 3_600_000);
+  };
+  const served = Promise.withResolvers<ServerResponse>();
+  const connections = await openPair((_request, response) => served.resolve(response));
+  const asked = connections.take().client.request({ method: "GET", path: "/" });
+  const response = await served.promise;
+  pass();
+  response.write("a");
+  const { body } = await asked;
+  pass();
+  response.end("b");
+  expect(await body.text()).toBe("ab");
+});
+
+describe("an idle connection", () => {
+  test.each([
+    ["is closed before engines close it, which do so after 5 s", 0, 4_000],
+    ["is closed after a minute, whatever the engine says", 3_600_000, 60_000],
+  ])("%s", async (_what, keepAliveMs, closedMs) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const connections = await openPair(undefined, keepAliveMs);
+    const connection = connections.take();
+    const use = async (): Promise<void> => {
+      expect(await ask(connection)).toBe("x");
+      connections.giveBack(connection);
+      // Undici sets its timer in a task of its own.
+      while (vi.getTimerCount() === 0) await new Promise(setImmediate);
+    };
+    await use();
+    vi.advanceTimersByTime(closedMs - 1);
+    expect(connections.take()).toBe(connection);
+    await use();
+    const gone = once(connection.client, "disconnect");
+    vi.advanceTimersByTime(closedMs);
+    await gone;
+    expect(connections.take()).not.toBe(connection);
+  });
 });

@@ -79,6 +79,16 @@ describe("calls under one index", () => {
       [`a get ${one}`, "b get "],
     ],
     [
+      "the last of the same name and without arguments, before text of its chunk",
+      [[0, "a", "get", one], null, [0, "b", "get", ""], "text", null],
+      [`a get ${one}`, "b get ", "text"],
+    ],
+    [
+      "the last without arguments, the first with an id that is replaced and repeated",
+      [[0, "a\nb", "get", ""], [0, "a\nb", "", one], null, [0, "b", "get", ""], null],
+      [`call_1 get ${one}`, "b get "],
+    ],
+    [
       "whole, with ids",
       [[0, "a", "get", one], null, [0, "b", "get", two], null],
       [`a get ${one}`, `b get ${two}`],
@@ -111,6 +121,36 @@ describe("calls under one index", () => {
   ])("%s are calls of their own", (_name, pieces, parts) => {
     expect(read(pieces)).toEqual(parts);
   });
+});
+
+describe("calls without an index", () => {
+  test.each<[string, readonly Piece[], readonly string[]]>([
+    [
+      "of one name, told apart by their ids",
+      [
+        [null, "a", "get", '{"x"'],
+        [null, "b", "get", two],
+        [null, "a", "", ":1}"],
+      ],
+      [`a get ${one}`, `b get ${two}`],
+    ],
+    [
+      "of one name and without ids, the last without arguments",
+      [[null, "", "get", one], null, [null, "", "get", ""], null],
+      [`call_1 get ${one}`, "call_2 get "],
+    ],
+  ])("%s are calls of their own", (_name, pieces, parts) => {
+    expect(read(pieces)).toEqual(parts);
+  });
+});
+
+test("of two calls with one id the second gets one of ours", () => {
+  expect(
+    read([
+      [0, "a", "f", one],
+      [1, "a", "g", two],
+    ]),
+  ).toEqual([`a f ${one}`, `call_1 g ${two}`]);
 });
 
 describe("one call", () => {
@@ -218,8 +258,51 @@ test("what comes when all parts have ended begins one of its own", () => {
   expect(partsOf(sequencer.take())).toEqual(["one", "two"]);
 });
 
+describe("what can be passed on is, before the answer ends:", () => {
+  const types = (sequencer: PartSequencer): readonly string[] =>
+    sequencer.take().map((event) => event.type);
+
+  test("a call with the name that came late", () => {
+    const sequencer = open();
+    add(sequencer, [0, "a", "", ""]);
+    expect(types(sequencer)).toEqual([]);
+    add(sequencer, [0, "", "get", ""]);
+    expect(types(sequencer)).toEqual(["tool-call-start"]);
+  });
+
+  test("a call whose turn has come, and not one with a late name before its turn", () => {
+    const sequencer = open();
+    add(sequencer, [0, "a", "f", "{"]);
+    add(sequencer, [1, "b", "", "{"]);
+    add(sequencer, [1, "", "g", "}"]);
+    expect(types(sequencer)).toEqual(["tool-call-start", "tool-call-delta"]);
+    add(sequencer, [0, "", "", "}"]);
+    expect(types(sequencer)).toEqual([
+      "tool-call-delta",
+      "tool-call-end",
+      "tool-call-start",
+      "tool-call-delta",
+    ]);
+  });
+});
+
+test("heads of calls are pieces as well, and have no characters", () => {
+  const sequencer = open();
+  add(sequencer, [0, "a", "f", ""]);
+  expect([sequencer.pieces, sequencer.characters]).toEqual([1, 0]);
+  add(sequencer, [0, "", "", "{}"]);
+  add(sequencer, "text");
+  expect([sequencer.pieces, sequencer.characters]).toEqual([3, 6]);
+});
+
 describe("bounds", () => {
-  const { upstreamPartsMax } = limits;
+  const { upstreamCallIdCharactersMax, upstreamCallNameCharactersMax, upstreamPartsMax } = limits;
+
+  test("a name and an id may be as long as that", () => {
+    const name = "n".repeat(upstreamCallNameCharactersMax);
+    const id = "i".repeat(upstreamCallIdCharactersMax);
+    expect(read([[0, id, name, "{}"]])).toEqual([`${id} ${name} {}`]);
+  });
 
   test("an answer has so many parts and no more, whatever is in them", () => {
     const calls = Array.from(
@@ -280,10 +363,13 @@ describe("bounds", () => {
     ]);
     const many = open();
     for (let piece = 0; piece < 3 * limits.upstreamEventsAReadMax; piece += 1) add(many, "ab");
+    many.add("reasoning", "why");
     const events = many.take();
+    const tail = events.splice(-3).map((event) => event.type);
+    expect(tail).toEqual(["text-end", "reasoning-start", "reasoning-delta"]);
     expect(events.length).toBeLessThanOrEqual(limits.upstreamEventsAReadMax + 1);
     expect(partsOf(events)).toEqual(["ab".repeat(3 * limits.upstreamEventsAReadMax)]);
-    expect(many.pieces).toBe(3 * limits.upstreamEventsAReadMax);
-    expect(many.characters).toBe(6 * limits.upstreamEventsAReadMax);
+    expect(many.pieces).toBe(3 * limits.upstreamEventsAReadMax + 1);
+    expect(many.characters).toBe(6 * limits.upstreamEventsAReadMax + "why".length);
   });
 });
