@@ -2,7 +2,6 @@ import type { JsonObject, Tool, ToolChoice } from "../conversation/conversation.
 import type { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import {
-  type Fields,
   invalidField,
   isAbsent,
   notOfferedField,
@@ -46,13 +45,6 @@ export function ensureDistinctTools(tools: readonly Tool[]): void {
   }
 }
 
-/** What a request wants of its tools, in no format's spelling. */
-export type RequestedToolChoice =
-  | { readonly type: "auto" }
-  | { readonly type: "none" }
-  | { readonly type: "required" }
-  | { readonly type: "tool"; readonly name: string };
-
 /** Tools that a choice may name, and those that were left out because the service would have to run them. */
 export interface OfferedTools {
   readonly tools: readonly Tool[];
@@ -65,7 +57,7 @@ export interface OfferedTools {
  * `auto`: agents list hosted tools alone and then ask for `required`.
  */
 export function resolveToolChoice(
-  requested: RequestedToolChoice,
+  requested: ToolChoice,
   { tools, hosted }: OfferedTools,
 ): ToolChoice {
   if (requested.type === "tool") {
@@ -92,64 +84,5 @@ export function refuseAllowedTools(): never {
   throw notOfferedField(
     "tool_choice",
     'allowed_tools is not offered. List only the tools that may be used and choose "auto" or "required".',
-  );
-}
-
-/** Knows the calls that a conversation made so far, so that every result answers one of them. */
-export interface CallRegister {
-  add(callId: string): void;
-  /** `param` is the field with the id, `index` the place of the item in the input. */
-  ensureAnswers(callId: string, place: { readonly param: string; readonly item: string }): void;
-}
-
-/** Opens the register of one conversation. */
-export function openCallRegister(): CallRegister {
-  const calls = new Set<string>();
-  return {
-    add(callId) {
-      calls.add(callId);
-    },
-    ensureAnswers(callId, { param, item }) {
-      if (calls.has(callId)) return;
-      throw invalidField(
-        param,
-        `${item} is the result of the call ${quote(callId)}, but no earlier call has that id. Send the assistant's call before its result.`,
-      );
-    },
-  };
-}
-
-const leftOutNouns: Readonly<Record<string, string>> = {
-  image: "image",
-  image_url: "image",
-  input_image: "image",
-  audio: "audio",
-  input_audio: "audio",
-  file: "file",
-  input_file: "file",
-  document: "file",
-  video: "video",
-  video_url: "video",
-  input_video: "video",
-};
-
-/** The noun of a media part, such as `image` for `image_url`; null for what is no media. */
-export function nameOfMedia(part: Fields): string | null {
-  const type = part["type"];
-  return typeof type === "string" && Object.hasOwn(leftOutNouns, type)
-    ? (leftOutNouns[type] ?? null)
-    : null;
-}
-
-/** What stands in a tool result for media: refusing it would end the session, as the history repeats it. */
-export function leftOutText(noun: string): string {
-  return `[${noun} left out: this service reads text only]`;
-}
-
-/** A 400 for media in what a user says. */
-export function refuseMedia(noun: string, param: string): never {
-  throw notOfferedField(
-    param,
-    `holds ${noun} content; this service reads text only. Send it as text or leave it out.`,
   );
 }

@@ -7,13 +7,13 @@ import type { Failure } from "../failure.ts";
 export type WireFormatName = "chat-completions" | "responses" | "messages";
 
 /** How reasoning that a client sends back is told from what it made up; `seal/` has the real one. */
-export interface ReasoningReader {
+export interface ReasoningVerifier {
   unseal(sealed: string): string | null;
   verify(text: string, signature: string): boolean;
 }
 
 /** How reasoning is sealed for the client to keep. */
-export interface ReasoningWriter {
+export interface ReasoningSigner {
   seal(text: string): string;
   openSigner(): { update(text: string): void; finish(): string };
 }
@@ -44,7 +44,7 @@ export interface AnswerContext<Echo> {
   readonly newId: (prefix: string) => string;
   /** Milliseconds since 1970, now. */
   readonly now: () => number;
-  readonly reasoning: ReasoningWriter;
+  readonly reasoning: ReasoningSigner;
   readonly requestId: string;
 }
 
@@ -67,14 +67,20 @@ export interface ErrorAnswer {
   readonly body: unknown;
 }
 
+/** What is to be counted: texts, and tokens that come on top for the structure around them. */
+export interface CountableTexts {
+  readonly texts: readonly string[];
+  readonly overheadTokens: number;
+}
+
 /** One wire format. A format knows neither the other formats nor deployments nor money. */
 export interface WireFormat<Echo> {
   readonly name: WireFormatName;
   /** Throws a Failure that names the field. `body` is a JSON object, checked by the caller. */
   parseRequest(
     body: Readonly<Record<string, unknown>>,
-    reasoning: ReasoningReader,
+    reasoning: ReasoningVerifier,
   ): ParsedRequest<Echo>;
-  openStream(context: AnswerContext<Echo>): StreamEncoder;
+  openEncoder(context: AnswerContext<Echo>): StreamEncoder;
   buildResponse(generation: Generation, context: AnswerContext<Echo>): unknown;
 }

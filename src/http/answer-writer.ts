@@ -46,7 +46,7 @@ export function openStreamedAnswer(
 
   return {
     admitted(format, context) {
-      encoder = format.openStream(context);
+      encoder = format.openEncoder(context);
       openTimer ??= service.timers.set(open, limits.headersAfterMs);
     },
     accepted: () => void open(),

@@ -1,11 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import type { CountableTexts } from "../formats/wire-format.ts";
 import { limits } from "../limits.ts";
-
-/** What is to be counted: texts, and tokens that come on top for the structure around them. */
-export interface CountableText {
-  readonly texts: readonly string[];
-  readonly overheadTokens: number;
-}
 
 // A byte-pair merge takes time quadratic in the length of a word (39 s were seen for 200 kB of one letter), so words
 // are cut; a cut can only add tokens.
@@ -20,7 +15,7 @@ const encoding = { disallowedSpecial: new Set<string>() };
  * slightly high. Time is bounded: what is left then is guessed from its size.
  */
 export function countTextTokens(
-  countable: CountableText,
+  countable: CountableTexts,
   nowMs: () => number = () => performance.now(),
 ): number {
   const endMs = nowMs() + limits.tokenizerMs;

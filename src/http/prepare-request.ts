@@ -2,7 +2,7 @@ import { inputBound } from "../admission/input-bound.ts";
 import type { Conversation, GenerationOptions } from "../conversation/conversation.ts";
 import type { Prompt } from "../deployment/deployment.ts";
 import { Failure } from "../failure.ts";
-import type { ReasoningReader, WireFormat } from "../formats/wire-format.ts";
+import type { ReasoningVerifier, WireFormat } from "../formats/wire-format.ts";
 import { limits } from "../limits.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
 
@@ -28,7 +28,7 @@ export function prepareRequest(
   bytes: Uint8Array<ArrayBuffer>,
   parts: {
     readonly format: WireFormat<unknown>;
-    readonly reasoning: ReasoningReader;
+    readonly reasoning: ReasoningVerifier;
     readonly buildPrompt: PromptBuilder;
   },
 ): PreparedRequest {

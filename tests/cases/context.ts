@@ -1,11 +1,11 @@
 import type {
   AnswerContext,
-  ReasoningReader,
-  ReasoningWriter,
+  ReasoningVerifier,
+  ReasoningSigner,
 } from "../../src/formats/wire-format.ts";
 
 /** A seal that a reader of the cases can check by eye. */
-export const testReasoning: ReasoningReader & ReasoningWriter = {
+export const testReasoning: ReasoningVerifier & ReasoningSigner = {
   seal: (text) => `sealed:${text}`,
   unseal: (sealed) => (sealed.startsWith("sealed:") ? sealed.slice(7) : null),
   verify: (text, signature) => signature === `signed:${text}`,

@@ -80,7 +80,7 @@ export function streamOf(
   steps: readonly Step[],
 ): string {
   const parsed = wireFormats[format].parseRequest(request, testReasoning);
-  const encoder = wireFormats[format].openStream(openContext(parsed.echo));
+  const encoder = wireFormats[format].openEncoder(openContext(parsed.echo));
   let frames = encoder.open();
   for (const step of steps) {
     if (step.type === "keepalive") frames += encoder.keepalive();

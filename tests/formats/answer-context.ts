@@ -1,7 +1,7 @@
 import type { GenerationEvent } from "../../src/conversation/generation-event.ts";
 import type { Finish } from "../../src/conversation/generation-event.ts";
 import { Failure } from "../../src/failure.ts";
-import type { AnswerContext, ReasoningReader } from "../../src/formats/wire-format.ts";
+import type { AnswerContext, ReasoningVerifier } from "../../src/formats/wire-format.ts";
 
 /** A context whose signatures can be read: `signed(...)` of the pieces as they came. */
 export function openAnswerContext<Echo>(echo: Echo): AnswerContext<Echo> {
@@ -30,7 +30,7 @@ export function openAnswerContext<Echo>(echo: Echo): AnswerContext<Echo> {
 }
 
 /** Takes back what `openAnswerContext` signed and nothing else. */
-export const signedOnly: ReasoningReader = {
+export const signedOnly: ReasoningVerifier = {
   unseal: () => null,
   verify: (text, signature) => signature === `signed(${text})`,
 };

@@ -2,9 +2,6 @@ import { expect, test } from "vitest";
 import type { Tool } from "../../src/conversation/conversation.ts";
 import {
   ensureDistinctTools,
-  leftOutText,
-  nameOfMedia,
-  openCallRegister,
   readToolName,
   resolveToolChoice,
 } from "../../src/formats/read-tools.ts";
@@ -45,24 +42,4 @@ test("a choice is checked against the tools", () => {
   expect(refusalOf(() => resolveToolChoice({ type: "tool", name: "a" }, nothing)).code).toBe(
     "invalid_request",
   );
-});
-
-test("a result answers a call that came before it", () => {
-  const register = openCallRegister();
-  const place = { param: "messages[4].tool_call_id", item: "messages[4]" };
-  const failure = refusalOf(() => register.ensureAnswers("c1", place));
-  expect(failure.facts.param).toBe(place.param);
-  expect(failure.message).toContain('messages[4] is the result of the call "c1"');
-  register.add("c1");
-  expect(() => register.ensureAnswers("c1", place)).not.toThrow();
-  expect(refusalOf(() => register.ensureAnswers("__proto__", place)).facts.param).toBe(place.param);
-});
-
-test("media is known by its type, and no name of an object's own is media", () => {
-  expect(nameOfMedia({ type: "image_url" })).toBe("image");
-  expect(nameOfMedia({ type: "document" })).toBe("file");
-  expect(nameOfMedia({ type: "text" })).toBeNull();
-  for (const type of ["constructor", "__proto__", "toString", 5, null])
-    expect(nameOfMedia({ type })).toBeNull();
-  expect(leftOutText("image")).toBe("[image left out: this service reads text only]");
 });

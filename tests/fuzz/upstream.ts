@@ -85,7 +85,7 @@ function judge({ batches, clock, ending, fates, usages }: DrivenGeneration): voi
       throw new Error(`usage that cannot be: ${JSON.stringify(usage)}`);
   for (const format of ["chat-completions", "responses", "messages"] as const) {
     const { echo } = wireFormats[format].parseRequest(plainRequest(format), testReasoning);
-    const encoder = wireFormats[format].openStream(openContext(echo));
+    const encoder = wireFormats[format].openEncoder(openContext(echo));
     const finish = ending.type === "finished" ? { ...ending.finish, usage } : null;
     const frames = [encoder.open(), ...batches.map((batch) => encoder.encode(batch))];
     if (ending.type === "failed") frames.push(encoder.fail(ending.failure));

@@ -38,7 +38,7 @@ describe.each(formats)("a mutated request in %s", (format) => {
             expect(parsed.itemCount).toBeGreaterThan(0);
             expect(Number.isSafeInteger(parsed.outputTokensRequested ?? 1)).toBe(true);
             // Whatever was understood can be answered.
-            wireFormats[format].openStream(openContext(parsed.echo)).open();
+            wireFormats[format].openEncoder(openContext(parsed.echo)).open();
           } catch (error) {
             ensureWellFormed(error);
           }

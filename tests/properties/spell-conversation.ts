@@ -6,7 +6,7 @@ import type {
   ToolChoice,
   Turn,
 } from "../../src/conversation/conversation.ts";
-import type { ReasoningWriter, WireFormatName } from "../../src/formats/wire-format.ts";
+import type { ReasoningSigner, WireFormatName } from "../../src/formats/wire-format.ts";
 import type { JsonRecord } from "../cases/files.ts";
 
 /** What a client has to say, in no format. */
@@ -22,12 +22,12 @@ export interface Said {
 export function spellConversation(
   format: WireFormatName,
   said: Said,
-  reasoning: ReasoningWriter,
+  reasoning: ReasoningSigner,
 ): JsonRecord {
   return spellings[format](said, reasoning);
 }
 
-type Spelling = (said: Said, reasoning: ReasoningWriter) => JsonRecord;
+type Spelling = (said: Said, reasoning: ReasoningSigner) => JsonRecord;
 
 const spellings: Readonly<Record<WireFormatName, Spelling>> = {
   "chat-completions": spellChat,
@@ -95,7 +95,7 @@ function openaiToolChoice(choice: ToolChoice, named: (name: string) => JsonRecor
 
 function spellResponses(
   { conversation, options, model, stream, outputTokens }: Said,
-  reasoning: ReasoningWriter,
+  reasoning: ReasoningSigner,
 ): JsonRecord {
   const { parallelToolCalls, toolChoice, tools, turns } = conversation;
   const [first, ...rest] = turns;
@@ -118,7 +118,7 @@ function spellResponses(
   });
 }
 
-function responsesItems(turn: Turn, reasoning: ReasoningWriter): readonly JsonRecord[] {
+function responsesItems(turn: Turn, reasoning: ReasoningSigner): readonly JsonRecord[] {
   switch (turn.role) {
     case "tool":
       return [{ type: "function_call_output", call_id: turn.callId, output: turn.text }];
@@ -133,7 +133,7 @@ function responsesItems(turn: Turn, reasoning: ReasoningWriter): readonly JsonRe
   }
 }
 
-function responsesItem(part: AssistantPart, reasoning: ReasoningWriter): JsonRecord {
+function responsesItem(part: AssistantPart, reasoning: ReasoningSigner): JsonRecord {
   switch (part.type) {
     case "reasoning":
       return { type: "reasoning", summary: [], encrypted_content: reasoning.seal(part.text) };
@@ -157,7 +157,7 @@ function responsesItem(part: AssistantPart, reasoning: ReasoningWriter): JsonRec
 
 function spellMessages(
   { conversation, options, model, stream, outputTokens }: Said,
-  reasoning: ReasoningWriter,
+  reasoning: ReasoningSigner,
 ): JsonRecord {
   const { tools, turns } = conversation;
   const [first, ...rest] = turns;
@@ -180,7 +180,7 @@ interface Message {
   readonly content: readonly JsonRecord[];
 }
 
-function messagesMessage(turn: Turn, reasoning: ReasoningWriter): Message {
+function messagesMessage(turn: Turn, reasoning: ReasoningSigner): Message {
   switch (turn.role) {
     case "tool":
       return {
@@ -213,7 +213,7 @@ function isResults({ content }: Message): boolean {
   return content[0]?.["type"] === "tool_result";
 }
 
-function block(part: AssistantPart, reasoning: ReasoningWriter): JsonRecord {
+function block(part: AssistantPart, reasoning: ReasoningSigner): JsonRecord {
   switch (part.type) {
     case "reasoning": {
       const signer = reasoning.openSigner();

@@ -32,7 +32,7 @@ describe.each(formats)("a %s stream", (format) => {
   it("is the same in whichever batches the events come", () => {
     fc.assert(
       fc.property(arbitraryGeneration, fc.array(fc.nat({ max: 20 })), (generation, cuts) => {
-        const encoder = wireFormats[format].openStream(
+        const encoder = wireFormats[format].openEncoder(
           openContext(wireFormats[format].parseRequest(request, testReasoning).echo),
         );
         const places = [...new Set([0, ...cuts, Infinity])].toSorted((left, right) => left - right);

@@ -1,13 +1,13 @@
 import type { WireFormat } from "../wire-format.ts";
 import { parseChatCompletionsRequest } from "./request.ts";
 import { buildChatCompletion } from "./response.ts";
-import { openChatCompletionsStream } from "./stream.ts";
+import { openChatCompletionsEncoder } from "./stream-encoder.ts";
 import type { ChatCompletionsEcho } from "./wire.ts";
 
 /** The Chat Completions format. */
 export const chatCompletionsFormat: WireFormat<ChatCompletionsEcho> = {
   name: "chat-completions",
-  parseRequest: (body) => parseChatCompletionsRequest(body),
-  openStream: openChatCompletionsStream,
+  parseRequest: parseChatCompletionsRequest,
+  openEncoder: openChatCompletionsEncoder,
   buildResponse: buildChatCompletion,
 };

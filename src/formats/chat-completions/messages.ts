@@ -13,13 +13,8 @@ import {
   readOptionalString,
   readString,
 } from "../read-fields.ts";
-import {
-  type CallRegister,
-  leftOutText,
-  nameOfMedia,
-  openCallRegister,
-  refuseMedia,
-} from "../read-tools.ts";
+import { type CallRegister, openCallRegister } from "../call-register.ts";
+import { leftOutText, nameOfMedia, refuseMedia } from "../media-parts.ts";
 
 /** Reads `messages`, one turn each, in order. An assistant message that says nothing is no turn. */
 export function readChatMessages(items: readonly unknown[]): readonly Turn[] {

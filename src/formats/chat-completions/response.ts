@@ -41,7 +41,7 @@ export function buildChatCompletion(
           ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
         },
         logprobs: null,
-        finish_reason: spellFinishReason(generation.finish.reason),
+        finish_reason: buildFinishReason(generation.finish.reason),
       },
     ],
     usage: buildChatUsage(generation.finish.usage),
@@ -49,7 +49,7 @@ export function buildChatCompletion(
 }
 
 /** Why an answer stopped, as this format spells it. */
-export function spellFinishReason(reason: FinishReason): ChatFinishReason {
+export function buildFinishReason(reason: FinishReason): ChatFinishReason {
   switch (reason) {
     case "tool-calls":
       return "tool_calls";

@@ -1,4 +1,4 @@
-import type { Tool } from "../../conversation/conversation.ts";
+import type { Tool, ToolChoice } from "../../conversation/conversation.ts";
 import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import { readCustomTool } from "../custom-tool.ts";
 import {
@@ -18,7 +18,6 @@ import {
   readToolName,
   readToolParameters,
   refuseAllowedTools,
-  type RequestedToolChoice,
 } from "../read-tools.ts";
 
 /** The tools of a request. */
@@ -53,7 +52,7 @@ export function readChatTools(value: unknown): ChatTools {
 }
 
 /** Reads `tool_choice`; absent is `auto`. */
-export function readChatToolChoice(value: unknown): RequestedToolChoice {
+export function readChatToolChoice(value: unknown): ToolChoice {
   if (isAbsent(value)) return { type: "auto" };
   if (typeof value === "string")
     return { type: readOneOf(value, "tool_choice", ["auto", "none", "required"]) };

@@ -1,14 +1,8 @@
 import type { AssistantPart, Conversation, Turn } from "../../conversation/conversation.ts";
 import { ensureCountedLimits } from "../counted-limits.ts";
 import type { Fields } from "../read-fields.ts";
-import type { ReasoningReader } from "../wire-format.ts";
+import type { CountableTexts, ReasoningVerifier } from "../wire-format.ts";
 import { parseMessagesConversation } from "./request.ts";
-
-/** What is to be counted: texts, and tokens that come on top for the structure around them. */
-export interface CountableTexts {
-  readonly texts: readonly string[];
-  readonly overheadTokens: number;
-}
 
 // What chat templates put around a turn, a call or a tool, on the high side.
 const overheadTokensPerRequest = 4;
@@ -25,8 +19,11 @@ export interface CountableConversation extends CountableTexts {
  * The texts of a `count_tokens` body, which is the body of a message; `max_tokens` and the other options do not count.
  * Reasoning counts whoever signed it, so that the estimate errs high. Throws a Failure that names the field.
  */
-export function parseCountTokens(body: Fields, reasoning: ReasoningReader): CountableConversation {
-  const everything: ReasoningReader = {
+export function parseCountTokens(
+  body: Fields,
+  reasoning: ReasoningVerifier,
+): CountableConversation {
+  const everything: ReasoningVerifier = {
     unseal: (sealed) => reasoning.unseal(sealed),
     verify: () => true,
   };

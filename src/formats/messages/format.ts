@@ -1,13 +1,13 @@
 import type { WireFormat } from "../wire-format.ts";
 import { parseMessagesRequest } from "./request.ts";
 import { buildMessage } from "./response.ts";
-import { openMessagesStream } from "./stream.ts";
+import { openMessagesEncoder } from "./stream-encoder.ts";
 import type { MessagesEcho } from "./wire.ts";
 
 /** The Messages format. */
 export const messagesFormat: WireFormat<MessagesEcho> = {
   name: "messages",
   parseRequest: parseMessagesRequest,
-  openStream: openMessagesStream,
+  openEncoder: openMessagesEncoder,
   buildResponse: buildMessage,
 };

@@ -9,20 +9,15 @@ import {
   readOptionalBoolean,
   readString,
 } from "../read-fields.ts";
-import {
-  type CallRegister,
-  leftOutText,
-  nameOfMedia,
-  openCallRegister,
-  refuseMedia,
-} from "../read-tools.ts";
-import type { ReasoningReader } from "../wire-format.ts";
+import { type CallRegister, openCallRegister } from "../call-register.ts";
+import { leftOutText, nameOfMedia, refuseMedia } from "../media-parts.ts";
+import type { ReasoningVerifier } from "../wire-format.ts";
 import { readToolChange } from "./tool-changes.ts";
 
 /** What reading one message needs besides its own fields. */
 interface Reading {
   readonly calls: CallRegister;
-  readonly reasoning: ReasoningReader;
+  readonly reasoning: ReasoningVerifier;
 }
 
 // It changes with every session and would defeat the engine's prefix cache.
@@ -38,7 +33,7 @@ export function readSystemTurns(value: unknown): readonly Turn[] {
 /** Reads `messages` in order. An assistant message that says nothing is no turn. */
 export function readMessagesTurns(
   items: readonly unknown[],
-  reasoning: ReasoningReader,
+  reasoning: ReasoningVerifier,
 ): readonly Turn[] {
   const reading: Reading = { calls: openCallRegister(), reasoning };
   return items.flatMap((item, index) => {

@@ -15,7 +15,7 @@ import {
   refuseJsonSchemaOutput,
 } from "../read-fields.ts";
 import { resolveToolChoice } from "../read-tools.ts";
-import type { ParsedRequest, ReasoningReader } from "../wire-format.ts";
+import type { ParsedRequest, ReasoningVerifier } from "../wire-format.ts";
 import { readMessagesTurns, readSystemTurns } from "./messages.ts";
 import { readMessagesToolChoice, readMessagesTools } from "./tools.ts";
 import type { MessagesEcho } from "./wire.ts";
@@ -23,7 +23,7 @@ import type { MessagesEcho } from "./wire.ts";
 /** A Messages body, understood. Throws a Failure that names the field. */
 export function parseMessagesRequest(
   body: Fields,
-  reasoning: ReasoningReader,
+  reasoning: ReasoningVerifier,
 ): ParsedRequest<MessagesEcho> {
   const echo = { model: readModel(body["model"]) };
   const { conversation, counted } = parseMessagesConversation(body, reasoning);
@@ -43,7 +43,7 @@ export function parseMessagesRequest(
 /** The conversation of a Messages body, and the counts that its limits are about: the caller checks them, last. */
 export function parseMessagesConversation(
   body: Fields,
-  reasoning: ReasoningReader,
+  reasoning: ReasoningVerifier,
 ): {
   readonly conversation: Conversation;
   readonly counted: Counted;

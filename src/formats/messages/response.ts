@@ -1,7 +1,7 @@
 import type { Generation } from "../../conversation/collect-generation.ts";
 import type { AssistantPart } from "../../conversation/conversation.ts";
 import type { EngineFinish, Usage } from "../../conversation/generation-event.ts";
-import type { AnswerContext, ReasoningWriter } from "../wire-format.ts";
+import type { AnswerContext, ReasoningSigner } from "../wire-format.ts";
 import { parseToolInput } from "./parse-tool-input.ts";
 import type {
   MessageBody,
@@ -24,13 +24,13 @@ export function buildMessage(
     role: "assistant",
     model: context.echo.model,
     content: generation.parts.map((part) => buildBlock(part, context.reasoning)),
-    ...spellStop(finish),
+    ...buildStop(finish),
     usage: buildMessagesUsage(finish.usage),
   };
 }
 
 /** Why an answer stopped. A stop sequence is told only where the deployment names it. */
-export function spellStop({ reason, stopSequence }: EngineFinish): MessagesStop {
+export function buildStop({ reason, stopSequence }: EngineFinish): MessagesStop {
   if (reason === "stop" && stopSequence !== null)
     return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
   return { stop_reason: stopReasons[reason], stop_sequence: null };
@@ -53,7 +53,7 @@ export function buildMessagesUsage(usage: Usage): MessagesUsage {
   };
 }
 
-function buildBlock(part: AssistantPart, reasoning: ReasoningWriter): MessagesBlock {
+function buildBlock(part: AssistantPart, reasoning: ReasoningSigner): MessagesBlock {
   switch (part.type) {
     case "text":
       return { type: "text", text: part.text };

@@ -1,4 +1,4 @@
-import type { Tool } from "../../conversation/conversation.ts";
+import type { Tool, ToolChoice } from "../../conversation/conversation.ts";
 import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import {
   type Fields,
@@ -18,7 +18,6 @@ import {
   readStrict,
   readToolName,
   readToolParameters,
-  type RequestedToolChoice,
 } from "../read-tools.ts";
 
 /** The tools of a request; `counted` is before hosted ones were left out. */
@@ -63,7 +62,7 @@ function addHosted(hosted: Set<string>, fields: Fields, type: string): void {
 
 /** What a request wants of its tools; absent is `auto`. */
 export function readMessagesToolChoice(value: unknown): {
-  readonly choice: RequestedToolChoice;
+  readonly choice: ToolChoice;
   readonly parallelToolCalls: boolean | null;
 } {
   if (isAbsent(value)) return { choice: { type: "auto" }, parallelToolCalls: null };
@@ -75,7 +74,7 @@ export function readMessagesToolChoice(value: unknown): {
   return { choice: readChoice(fields), parallelToolCalls: disabled === null ? null : !disabled };
 }
 
-function readChoice(fields: Fields): RequestedToolChoice {
+function readChoice(fields: Fields): ToolChoice {
   const type = readOneOf(fields["type"], "tool_choice.type", ["auto", "any", "tool", "none"]);
   switch (type) {
     case "auto":

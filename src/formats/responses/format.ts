@@ -1,13 +1,13 @@
 import type { WireFormat } from "../wire-format.ts";
 import { parseResponsesRequest } from "./request.ts";
 import { buildResponsesAnswer } from "./response.ts";
-import { openResponsesStream } from "./stream.ts";
+import { openResponsesEncoder } from "./stream-encoder.ts";
 import type { ResponsesEcho } from "./wire.ts";
 
 /** The Responses format. */
 export const responsesFormat: WireFormat<ResponsesEcho> = {
   name: "responses",
   parseRequest: parseResponsesRequest,
-  openStream: openResponsesStream,
+  openEncoder: openResponsesEncoder,
   buildResponse: buildResponsesAnswer,
 };

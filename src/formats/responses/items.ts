@@ -15,15 +15,10 @@ import {
   readOptionalString,
   readString,
 } from "../read-fields.ts";
-import {
-  type CallRegister,
-  leftOutText,
-  nameOfMedia,
-  openCallRegister,
-  refuseMedia,
-} from "../read-tools.ts";
-import type { ReasoningReader } from "../wire-format.ts";
-import { joinNamespace } from "./namespaces.ts";
+import { type CallRegister, openCallRegister } from "../call-register.ts";
+import { leftOutText, nameOfMedia, refuseMedia } from "../media-parts.ts";
+import type { ReasoningVerifier } from "../wire-format.ts";
+import { joinNamespace } from "./tool-names.ts";
 import type { ToolSource } from "./tools.ts";
 
 /** `input`, read: one turn an item at most. */
@@ -35,7 +30,7 @@ export interface ResponsesInput {
 }
 
 /** Reads `input`. A string is one user message. */
-export function readResponsesInput(value: unknown, reasoning: ReasoningReader): ResponsesInput {
+export function readResponsesInput(value: unknown, reasoning: ReasoningVerifier): ResponsesInput {
   if (typeof value === "string")
     return { turns: [{ role: "user", text: value }], itemCount: 1, toolSources: [] };
   const items = readInputItems(readContentParts(value, "input", "items"), "input");
@@ -51,7 +46,7 @@ export function readResponsesInput(value: unknown, reasoning: ReasoningReader): 
 }
 
 interface ItemReader {
-  readonly reasoning: ReasoningReader;
+  readonly reasoning: ReasoningVerifier;
   readonly calls: CallRegister;
   readonly toolSources: ToolSource[];
 }
@@ -222,7 +217,7 @@ function readCallId(fields: Fields, param: string): string {
 }
 
 /** Only what was sealed here and comes back intact is the model's own; anything else is dropped without an error. */
-function readReasoning(fields: Fields, reasoning: ReasoningReader): Turn | null {
+function readReasoning(fields: Fields, reasoning: ReasoningVerifier): Turn | null {
   const sealed = fields["encrypted_content"];
   const text = typeof sealed === "string" ? reasoning.unseal(sealed) : null;
   return text === null ? null : assistantTurn({ type: "reasoning", text });

@@ -3,7 +3,7 @@ import type { FinishReason } from "../../conversation/generation-event.ts";
 import { decodeCustomToolInput } from "../custom-tool-input.ts";
 import type { AnswerContext } from "../wire-format.ts";
 import type {
-  CallSpelling,
+  OriginalTool,
   ItemStatus,
   OutputItem,
   ReasoningItem,
@@ -16,11 +16,11 @@ export function isCut(reason: FinishReason): boolean {
   return reason === "length" || reason === "content-filter";
 }
 
-/** What the id of an item begins with. `spelling` is null for what is no call. */
-export function itemIdPrefix(type: AssistantPart["type"], spelling: CallSpelling | null): string {
+/** What the id of an item begins with. `tool` is null for what is no call. */
+export function itemIdPrefix(type: AssistantPart["type"], tool: OriginalTool | null): string {
   if (type === "reasoning") return "rs_";
   if (type === "text") return "msg_";
-  return spelling?.custom === true ? "ctc_" : "fc_";
+  return tool?.custom === true ? "ctc_" : "fc_";
 }
 
 /** What an item needs besides what was said in it. */
@@ -30,10 +30,10 @@ export interface ItemHead {
   readonly context: AnswerContext<ResponsesEcho>;
 }
 
-/** The item of a part that has ended. `spelling` is null for what is no call. */
+/** The item of a part that has ended. `tool` is null for what is no call. */
 export function buildItem(
   part: AssistantPart,
-  spelling: CallSpelling | null,
+  tool: OriginalTool | null,
   { id, status, context }: ItemHead,
 ): OutputItem {
   switch (part.type) {
@@ -52,12 +52,10 @@ export function buildItem(
         id,
         status,
         call_id: part.id,
-        name: spelling?.name ?? part.name,
-        ...(spelling === null || spelling.namespace === null
-          ? {}
-          : { namespace: spelling.namespace }),
+        name: tool?.name ?? part.name,
+        ...(tool === null || tool.namespace === null ? {} : { namespace: tool.namespace }),
       };
-      return spelling?.custom === true
+      return tool?.custom === true
         ? { type: "custom_tool_call", ...called, input: decodeCustomToolInput(part.arguments) }
         : { type: "function_call", ...called, arguments: part.arguments };
     }

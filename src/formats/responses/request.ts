@@ -18,7 +18,7 @@ import {
   refuseJsonSchemaOutput,
 } from "../read-fields.ts";
 import { resolveToolChoice } from "../read-tools.ts";
-import type { ParsedRequest, ReasoningReader } from "../wire-format.ts";
+import type { ParsedRequest, ReasoningVerifier } from "../wire-format.ts";
 import { readResponsesInput } from "./items.ts";
 import { readResponsesToolChoice, readResponsesTools, type ResponsesTools } from "./tools.ts";
 import type { ResponsesEcho } from "./wire.ts";
@@ -26,7 +26,7 @@ import type { ResponsesEcho } from "./wire.ts";
 /** A Responses body, understood. Throws a Failure that names the field. */
 export function parseResponsesRequest(
   body: Fields,
-  reasoning: ReasoningReader,
+  reasoning: ReasoningVerifier,
 ): ParsedRequest<ResponsesEcho> {
   const model = readModel(body["model"]);
   refuseJsonSchemaOutput(body);
@@ -118,7 +118,7 @@ function buildOptions(settings: Settings): GenerationOptions {
 /** What was left open is told as the vendor's own defaults. */
 function buildEcho(
   settings: Settings,
-): Omit<ResponsesEcho, "model" | "instructions" | "toolChoice" | "tools" | "callSpellings"> {
+): Omit<ResponsesEcho, "model" | "instructions" | "toolChoice" | "tools" | "originalTools"> {
   return {
     ...settings,
     parallelToolCalls: settings.parallelToolCalls ?? true,
@@ -129,12 +129,12 @@ function buildEcho(
 
 function echoTools(
   body: Fields,
-  { callSpellings }: ResponsesTools,
-): Pick<ResponsesEcho, "toolChoice" | "tools" | "callSpellings"> {
+  { originalTools }: ResponsesTools,
+): Pick<ResponsesEcho, "toolChoice" | "tools" | "originalTools"> {
   return {
     toolChoice: body["tool_choice"] ?? "auto",
     tools: readOptionalArray(body["tools"], "tools").map(echoTool),
-    callSpellings,
+    originalTools,
   };
 }
 

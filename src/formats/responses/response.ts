@@ -3,7 +3,7 @@ import type { Finish, FinishReason, Usage } from "../../conversation/generation-
 import { type Failure, type FailureCode, failureKinds } from "../../failure.ts";
 import type { AnswerContext } from "../wire-format.ts";
 import { buildItem, isCut, itemIdPrefix } from "./output-items.ts";
-import { openCallSpelling } from "./namespaces.ts";
+import { openToolLookup } from "./tool-names.ts";
 import type {
   OutputItem,
   ResponsesBody,
@@ -20,12 +20,12 @@ export function buildResponsesAnswer(
   context: AnswerContext<ResponsesEcho>,
 ): ResponsesBody {
   const id = context.newId("resp_");
-  const spell = openCallSpelling(context.echo);
+  const findTool = openToolLookup(context.echo);
   const output = parts.map((part, index) => {
-    const spelling = part.type === "tool-call" ? spell(part.name) : null;
+    const tool = part.type === "tool-call" ? findTool(part.name) : null;
     const cut = index === parts.length - 1 && isCut(finish.reason);
-    return buildItem(part, spelling, {
-      id: context.newId(itemIdPrefix(part.type, spelling)),
+    return buildItem(part, tool, {
+      id: context.newId(itemIdPrefix(part.type, tool)),
       status: cut ? "incomplete" : "completed",
       context,
     });

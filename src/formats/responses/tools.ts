@@ -1,4 +1,4 @@
-import type { Tool } from "../../conversation/conversation.ts";
+import type { Tool, ToolChoice } from "../../conversation/conversation.ts";
 import { type CountedTools, openToolCounter } from "../counted-limits.ts";
 import { readCustomTool } from "../custom-tool.ts";
 import {
@@ -17,10 +17,9 @@ import {
   readToolName,
   readToolParameters,
   refuseAllowedTools,
-  type RequestedToolChoice,
 } from "../read-tools.ts";
-import { joinNamespace } from "./namespaces.ts";
-import type { CallSpelling } from "./wire.ts";
+import { joinNamespace } from "./tool-names.ts";
+import type { OriginalTool } from "./wire.ts";
 
 /** An array of tools somewhere in a request: `tools`, or those of an `additional_tools` item. */
 export interface ToolSource {
@@ -33,7 +32,7 @@ export interface ResponsesTools {
   readonly tools: readonly Tool[];
   /** Types of tools that would run inside a service; the model does not see them. */
   readonly hosted: ReadonlySet<string>;
-  readonly callSpellings: readonly (readonly [string, CallSpelling])[];
+  readonly originalTools: readonly (readonly [string, OriginalTool])[];
   /** After flattening, hosted tools included. */
   readonly counted: CountedTools;
 }
@@ -41,13 +40,13 @@ export interface ResponsesTools {
 interface ToolCollection {
   readonly tools: Tool[];
   readonly hosted: Set<string>;
-  readonly callSpellings: [string, CallSpelling][];
+  readonly originalTools: [string, OriginalTool][];
 }
 
 /** Reads all tools of a request, within the limits on their number and size. */
 export function readResponsesTools(sources: readonly ToolSource[]): ResponsesTools {
   const counter = openToolCounter();
-  const collection: ToolCollection = { tools: [], hosted: new Set(), callSpellings: [] };
+  const collection: ToolCollection = { tools: [], hosted: new Set(), originalTools: [] };
   for (const { items, param } of sources) {
     // Counted before they are read, so that an endless list costs nothing.
     counter.add(items, countFlattened(items));
@@ -59,7 +58,7 @@ export function readResponsesTools(sources: readonly ToolSource[]): ResponsesToo
 }
 
 /** Reads `tool_choice`; absent is `auto`. */
-export function readResponsesToolChoice(value: unknown): RequestedToolChoice {
+export function readResponsesToolChoice(value: unknown): ToolChoice {
   if (isAbsent(value)) return { type: "auto" };
   if (typeof value === "string")
     return { type: readOneOf(value, "tool_choice", ["auto", "none", "required"]) };
@@ -118,7 +117,7 @@ function readSingleTool(
   const flatName = joinNamespace(namespace, tool.name);
   collection.tools.push({ ...tool, name: flatName });
   if (namespace !== null || type === "custom")
-    collection.callSpellings.push([
+    collection.originalTools.push([
       flatName,
       { name: tool.name, namespace, custom: type === "custom" },
     ]);

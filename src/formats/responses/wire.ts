@@ -2,8 +2,8 @@ import type { OpenaiErrorCode } from "../../failure.ts";
 import type { OpenaiError } from "../error-wire.ts";
 import type { Fields } from "../read-fields.ts";
 
-/** How a flat tool name is told to the client, for the tools where that is not a plain function call. */
-export interface CallSpelling {
+/** A tool as the request defined it, where the model knows it by another name or as another kind of tool. */
+export interface OriginalTool {
   readonly name: string;
   readonly namespace: string | null;
   /** The tool takes raw text. */
@@ -27,8 +27,8 @@ export interface ResponsesEcho {
   readonly tools: readonly unknown[];
   readonly metadata: Fields;
   readonly promptCacheKey: string | null;
-  /** By flat name. Pairs, as a name such as `__proto__` is no safe key of an object. */
-  readonly callSpellings: readonly (readonly [string, CallSpelling])[];
+  /** By the flat name that the model knows. Pairs, as a name such as `__proto__` is no safe key of an object. */
+  readonly originalTools: readonly (readonly [string, OriginalTool])[];
 }
 
 /** How far an item or an answer has come. */

@@ -4,7 +4,7 @@ import { openGenerationCollector } from "../../../src/conversation/collect-gener
 import type { GenerationEvent } from "../../../src/conversation/generation-event.ts";
 import { Failure } from "../../../src/failure.ts";
 import { buildChatCompletion } from "../../../src/formats/chat-completions/response.ts";
-import { openChatCompletionsStream } from "../../../src/formats/chat-completions/stream.ts";
+import { openChatCompletionsEncoder } from "../../../src/formats/chat-completions/stream-encoder.ts";
 import type {
   ChatCompletionBody,
   ChatCompletionsEcho,
@@ -19,7 +19,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: Mutable<T[Key]> };
 const echo: ChatCompletionsEcho = { model: "m\u2028", includeUsage: false, customTools: ["run"] };
 
 function stream(events: readonly GenerationEvent[], over: Partial<ChatCompletionsEcho> = {}) {
-  const encoder = openChatCompletionsStream(openAnswerContext({ ...echo, ...over }));
+  const encoder = openChatCompletionsEncoder(openAnswerContext({ ...echo, ...over }));
   const frames = encoder.open() + encoder.encode(events) + encoder.finish(finishOf("stop"));
   const usageAsked = over.includeUsage ?? echo.includeUsage;
   return dataOf(ensureFrames("chat-completions", frames, { usageAsked }));
@@ -39,7 +39,7 @@ function body(events: readonly GenerationEvent[], reason: Parameters<typeof fini
 }
 
 test("the stream says role, pieces, finish and [DONE]; every event is a frame of its own", () => {
-  const encoder = openChatCompletionsStream(openAnswerContext(echo));
+  const encoder = openChatCompletionsEncoder(openAnswerContext(echo));
   const constant = {
     id: "chatcmpl-1",
     object: "chat.completion.chunk",
@@ -145,7 +145,7 @@ test("content is null beside calls alone and empty when there is nothing; a cut 
 });
 
 test("a failure is one error frame without [DONE]", () => {
-  const encoder = openChatCompletionsStream(openAnswerContext(echo));
+  const encoder = openChatCompletionsEncoder(openAnswerContext(echo));
   encoder.encode([{ type: "text-start" }]);
   const failure = new Failure("deployment_failed", "It went away. Try again.");
   expect(encoder.fail(failure)).toBe(

@@ -4,7 +4,7 @@ import { openGenerationCollector } from "../../../src/conversation/collect-gener
 import type { GenerationEvent } from "../../../src/conversation/generation-event.ts";
 import { Failure } from "../../../src/failure.ts";
 import { buildMessage } from "../../../src/formats/messages/response.ts";
-import { openMessagesStream } from "../../../src/formats/messages/stream.ts";
+import { openMessagesEncoder } from "../../../src/formats/messages/stream-encoder.ts";
 import type { MessageBody, MessagesUsage } from "../../../src/formats/messages/wire.ts";
 import { ensureBody, ensureFrames } from "../../wire/ensure-wire.ts";
 import { callEvents, dataOf, finishOf, openAnswerContext, partEvents } from "../answer-context.ts";
@@ -20,7 +20,7 @@ import { callEvents, dataOf, finishOf, openAnswerContext, partEvents } from "../
 const echo = { model: "m" };
 
 function stream(events: readonly GenerationEvent[], finish = finishOf("stop")): string {
-  const encoder = openMessagesStream(openAnswerContext(echo));
+  const encoder = openMessagesEncoder(openAnswerContext(echo));
   const frames = encoder.open() + encoder.encode(events) + encoder.finish(finish);
   return ensureFrames("messages", frames);
 }
@@ -101,7 +101,7 @@ test("every frame is named by the type of its data", () => {
 });
 
 test("the opening message has the estimate, and reasoning is signed once a block", () => {
-  const encoder = openMessagesStream(openAnswerContext(echo));
+  const encoder = openMessagesEncoder(openAnswerContext(echo));
   expect(dataOf(encoder.open())).toEqual([
     {
       type: "message_start",
@@ -145,12 +145,12 @@ test("a call that was cut keeps what is whole of its input", () => {
 });
 
 test("keepalive is a comment and a ping", () => {
-  const encoder = openMessagesStream(openAnswerContext(echo));
+  const encoder = openMessagesEncoder(openAnswerContext(echo));
   expect(encoder.keepalive()).toBe(': ping\n\nevent: ping\ndata: {"type":"ping"}\n\n');
 });
 
 test("a failure is one error event, open block or not", () => {
-  const encoder = openMessagesStream(openAnswerContext(echo));
+  const encoder = openMessagesEncoder(openAnswerContext(echo));
   encoder.encode([{ type: "reasoning-start" }]);
   expect(encoder.fail(new Failure("overloaded", "Busy."))).toBe(
     'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Busy."},"request_id":"req_1"}\n\n',

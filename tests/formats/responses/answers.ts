@@ -4,13 +4,13 @@ import { responsesFormat } from "../../../src/formats/responses/format.ts";
 import type { ResponsesBody, ResponsesEcho } from "../../../src/formats/responses/wire.ts";
 import type {
   AnswerContext,
-  ReasoningReader,
-  ReasoningWriter,
+  ReasoningVerifier,
+  ReasoningSigner,
 } from "../../../src/formats/wire-format.ts";
 import { ensureBody, ensureFrames } from "../../wire/ensure-wire.ts";
 
 /** A seal that can be read; what does not begin like one is not ours. */
-export const plainSeal: ReasoningReader & ReasoningWriter = {
+export const plainSeal: ReasoningVerifier & ReasoningSigner = {
   seal: (text) => `sealed:${text}`,
   unseal: (sealed) => (sealed.startsWith("sealed:") ? sealed.slice(7) : null),
   verify: () => false,
@@ -78,7 +78,7 @@ export function streamAnswer(
   finish: Finish,
   { request = {}, keepalives = false }: AnswerOptions = {},
 ): string {
-  const encoder = responsesFormat.openStream(openContext(request));
+  const encoder = responsesFormat.openEncoder(openContext(request));
   const beat = (): string => (keepalives ? encoder.keepalive() : "");
   let text = encoder.open() + beat();
   for (const event of eventsOf(parts)) text += encoder.encode([event]) + beat();

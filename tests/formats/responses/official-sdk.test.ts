@@ -117,7 +117,7 @@ describe("the official SDK", () => {
   });
 
   test("throws when an answer fails", async () => {
-    const encoder = responsesFormat.openStream(openContext());
+    const encoder = responsesFormat.openEncoder(openContext());
     const stream =
       encoder.open() +
       encoder.encode(eventsOf([{ type: "text", pieces: ["Hel"] }])) +

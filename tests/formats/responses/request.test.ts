@@ -232,7 +232,7 @@ describe("the tools of a Responses request", () => {
       "look",
     ]);
     expect(toolCount).toBe(4);
-    expect(echo.callSpellings).toEqual([
+    expect(echo.originalTools).toEqual([
       ["git__look", { name: "look", namespace: "git", custom: false }],
       ["git__patch", { name: "patch", namespace: "git", custom: true }],
     ]);

@@ -92,7 +92,7 @@ describe("a Responses stream", () => {
     const request = { include: ["reasoning.encrypted_content"] };
     const context = openContext(request);
     let seals = 0;
-    const encoder = responsesFormat.openStream({
+    const encoder = responsesFormat.openEncoder({
       ...context,
       reasoning: {
         ...context.reasoning,
@@ -200,7 +200,7 @@ describe("a Responses stream", () => {
   });
 
   test("calls an item done only when it is known that nothing cut it", () => {
-    const encoder = responsesFormat.openStream(openContext());
+    const encoder = responsesFormat.openEncoder(openContext());
     const opening = encoder.open();
     const said = encoder.encode(eventsOf([text]));
     expect(typesOf(opening + said).at(-1)).toBe("response.content_part.done");
@@ -267,7 +267,7 @@ describe("a Responses stream", () => {
     ["insufficient_credit", "invalid_prompt"],
     ["too_many_concurrent", "rate_limit_exceeded"],
   ] as const)("fails with both frames: %s", (code, wireCode) => {
-    const encoder = responsesFormat.openStream(openContext());
+    const encoder = responsesFormat.openEncoder(openContext());
     const opening = encoder.open() + encoder.encode(eventsOf([text, call]).slice(0, -1));
     const facts = code === "insufficient_credit" ? { shortage } : {};
     const frames = readFrames(opening + encoder.fail(new Failure(code, "It broke.", facts)));
@@ -286,7 +286,7 @@ describe("a Responses stream", () => {
   });
 
   test("does not call a finished call done in an answer that fails", () => {
-    const encoder = responsesFormat.openStream(openContext());
+    const encoder = responsesFormat.openEncoder(openContext());
     const stream =
       encoder.open() +
       encoder.encode(eventsOf([call])) +
@@ -295,7 +295,7 @@ describe("a Responses stream", () => {
   });
 
   test("costs the same for every piece, however long the answer", () => {
-    const encoder = responsesFormat.openStream(openContext());
+    const encoder = responsesFormat.openEncoder(openContext());
     encoder.open();
     encoder.encode([{ type: "text-start" }]);
     const piece = [{ type: "text-delta", text: "x" }] as const;
@@ -306,7 +306,7 @@ describe("a Responses stream", () => {
 });
 
 test("an answer that is too long to be repeated at its end is failed where it gets too long", () => {
-  const encoder = responsesFormat.openStream(openContext());
+  const encoder = responsesFormat.openEncoder(openContext());
   const piece = "x".repeat(limits.answerCharactersMax / 8);
   encoder.encode([{ type: "text-start" }]);
   for (let count = 0; count < 8; count += 1) encoder.encode([{ type: "text-delta", text: piece }]);

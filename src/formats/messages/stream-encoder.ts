@@ -2,8 +2,8 @@ import type { GenerationEvent } from "../../conversation/generation-event.ts";
 import { encodeNamedEvent, pingComment } from "../../sse/server-sent-event.ts";
 import { buildMessagesError } from "../error-answer.ts";
 import type { MessagesErrorBody } from "../error-wire.ts";
-import type { AnswerContext, ReasoningWriter, StreamEncoder } from "../wire-format.ts";
-import { buildMessagesUsage, spellStop } from "./response.ts";
+import type { AnswerContext, ReasoningSigner, StreamEncoder } from "../wire-format.ts";
+import { buildMessagesUsage, buildStop } from "./response.ts";
 import type {
   MessagesEcho,
   MessagesEmptyBlock,
@@ -15,7 +15,7 @@ const ping = `${pingComment}${encodeNamedEvent("ping", '{"type":"ping"}')}`;
 const deltaEvent = "event: content_block_delta\ndata: ";
 
 /** Opens the events of one answer. Memory is constant: nothing of the answer is kept. */
-export function openMessagesStream(context: AnswerContext<MessagesEcho>): StreamEncoder {
+export function openMessagesEncoder(context: AnswerContext<MessagesEcho>): StreamEncoder {
   const blocks = openBlocks(context.reasoning);
   return {
     open: () => {
@@ -31,7 +31,7 @@ export function openMessagesStream(context: AnswerContext<MessagesEcho>): Stream
     finish(finish) {
       const usage = buildMessagesUsage(finish.usage);
       return (
-        encodeFrame({ type: "message_delta", delta: spellStop(finish), usage }) +
+        encodeFrame({ type: "message_delta", delta: buildStop(finish), usage }) +
         encodeFrame({ type: "message_stop" })
       );
     },
@@ -63,10 +63,10 @@ function buildOpeningMessage(context: AnswerContext<MessagesEcho>): OpeningMessa
 }
 
 /** The blocks, one after another. What stays the same from delta to delta of a block is made once. */
-function openBlocks(reasoning: ReasoningWriter): { encodeEvent(event: GenerationEvent): string } {
+function openBlocks(reasoning: ReasoningSigner): { encodeEvent(event: GenerationEvent): string } {
   let index = -1;
   let opening = "";
-  let signer: ReturnType<ReasoningWriter["openSigner"]> | null = null;
+  let signer: ReturnType<ReasoningSigner["openSigner"]> | null = null;
 
   function start(block: MessagesEmptyBlock, deltaType: string, deltaField: string): string {
     index += 1;

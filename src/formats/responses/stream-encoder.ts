@@ -4,23 +4,23 @@ import { limits } from "../../limits.ts";
 import { pingComment } from "../../sse/server-sent-event.ts";
 import { buildOpenaiError } from "../error-answer.ts";
 import type { AnswerContext, StreamEncoder } from "../wire-format.ts";
-import { openFrameWriter } from "./frames.ts";
-import { openCallSpelling } from "./namespaces.ts";
+import { openFrameEncoder } from "./frame-encoder.ts";
+import { openToolLookup } from "./tool-names.ts";
 import { isCut } from "./output-items.ts";
 import { type AnswerState, buildResponsesBody } from "./response.ts";
 import {
   type ItemBeginning,
   type ItemSurroundings,
-  openStreamItem,
-  type StreamItem,
-} from "./stream-item.ts";
+  openItemEncoder,
+  type ItemEncoder,
+} from "./item-encoder.ts";
 import type { ItemStatus, OutputItem, ResponsesEcho } from "./wire.ts";
 
 /** Opens the frames of one answer. The answer's own text is held, once: the last frame carries the whole object. */
-export function openResponsesStream(context: AnswerContext<ResponsesEcho>): StreamEncoder {
+export function openResponsesEncoder(context: AnswerContext<ResponsesEcho>): StreamEncoder {
   const id = context.newId("resp_");
-  const frames = openFrameWriter();
-  const items = openStreamItems({ frames, context });
+  const frames = openFrameEncoder();
+  const items = openAnswerItems({ frames, context });
   const encodeEvent = openEventEncoder(items, context.echo);
 
   function encodeBody(type: string, state: AnswerState): string {
@@ -61,7 +61,7 @@ export function openResponsesStream(context: AnswerContext<ResponsesEcho>): Stre
 }
 
 /** The items of one answer, strictly one after another. */
-interface StreamItems {
+interface AnswerItems {
   readonly ended: readonly OutputItem[];
   start(beginning: ItemBeginning): string;
   add(piece: string): string;
@@ -69,14 +69,14 @@ interface StreamItems {
   end(status: ItemStatus): string;
 }
 
-function openStreamItems(surroundings: ItemSurroundings): StreamItems {
+function openAnswerItems(surroundings: ItemSurroundings): AnswerItems {
   const { frames } = surroundings;
   const ended: OutputItem[] = [];
   /** The item being said, or the last one: it is done only when it is known that nothing cut it. */
-  let current: StreamItem | null = null;
+  let current: ItemEncoder | null = null;
   let characters = 0;
 
-  function opened(): StreamItem {
+  function opened(): ItemEncoder {
     if (current === null) throw new Error("a piece of an answer came outside of a part");
     return current;
   }
@@ -97,7 +97,7 @@ function openStreamItems(surroundings: ItemSurroundings): StreamItems {
     end,
     start(beginning) {
       const done = end("completed");
-      current = openStreamItem(beginning, ended.length, surroundings);
+      current = openItemEncoder(beginning, ended.length, surroundings);
       return done + current.start();
     },
     add(piece) {
@@ -110,10 +110,10 @@ function openStreamItems(surroundings: ItemSurroundings): StreamItems {
 }
 
 function openEventEncoder(
-  items: StreamItems,
+  items: AnswerItems,
   echo: ResponsesEcho,
 ): (event: GenerationEvent) => string {
-  const spell = openCallSpelling(echo);
+  const findTool = openToolLookup(echo);
   return (event) => {
     switch (event.type) {
       case "text-delta":
@@ -127,7 +127,7 @@ function openEventEncoder(
         return items.start({ type: "reasoning" });
       case "tool-call-start": {
         const { id, name } = event;
-        return items.start({ type: "tool-call", id, name, spelling: spell(name) });
+        return items.start({ type: "tool-call", id, name, tool: findTool(name) });
       }
       case "text-end":
       case "reasoning-end":

@@ -1,7 +1,7 @@
 import { encodeNamedEvent } from "../../sse/server-sent-event.ts";
 
 /** Numbers the frames of one stream: from 0, without gaps. */
-export interface FrameWriter {
+export interface FrameEncoder {
   /** One frame. `fields` is the JSON text of its members, without `type` and `sequence_number`. */
   frame(type: string, fields: string): string;
   /**
@@ -12,7 +12,7 @@ export interface FrameWriter {
 }
 
 /** Opens the numbering of one stream. */
-export function openFrameWriter(): FrameWriter {
+export function openFrameEncoder(): FrameEncoder {
   let sequence = 0;
 
   function takeNumber(): string {

@@ -3,11 +3,11 @@ import { encodeData, pingComment } from "../../sse/server-sent-event.ts";
 import { type CustomToolInputDecoder, openCustomToolInputDecoder } from "../custom-tool-input.ts";
 import { buildOpenaiError } from "../error-answer.ts";
 import type { AnswerContext, StreamEncoder } from "../wire-format.ts";
-import { buildChatUsage, spellFinishReason } from "./response.ts";
+import { buildChatUsage, buildFinishReason } from "./response.ts";
 import type { ChatCompletionsEcho, ChatFinishReason, ChatUsage } from "./wire.ts";
 
 /** Opens the chunks of one answer. Memory is constant: nothing of the answer is kept. */
-export function openChatCompletionsStream(
+export function openChatCompletionsEncoder(
   context: AnswerContext<ChatCompletionsEcho>,
 ): StreamEncoder {
   const { echo } = context;
@@ -46,7 +46,7 @@ export function openChatCompletionsStream(
     keepalive: () => pingComment,
     finish({ reason, usage }) {
       const usageChunk = echo.includeUsage ? chunks.encodeUsage(buildChatUsage(usage)) : "";
-      return `${chunks.encodeFinish(spellFinishReason(reason))}${usageChunk}data: [DONE]\n\n`;
+      return `${chunks.encodeFinish(buildFinishReason(reason))}${usageChunk}data: [DONE]\n\n`;
     },
     fail: (failure) =>
       encodeData(JSON.stringify({ error: buildOpenaiError(failure, context.requestId) })),

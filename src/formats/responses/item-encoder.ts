@@ -1,12 +1,12 @@
 import type { AssistantPart } from "../../conversation/conversation.ts";
 import { type CustomToolInputDecoder, openCustomToolInputDecoder } from "../custom-tool-input.ts";
 import type { AnswerContext } from "../wire-format.ts";
-import type { FrameWriter } from "./frames.ts";
+import type { FrameEncoder } from "./frame-encoder.ts";
 import { buildEmptyItem, buildItem, buildTextPart, itemIdPrefix } from "./output-items.ts";
-import type { CallSpelling, ItemStatus, OutputItem, ResponsesEcho } from "./wire.ts";
+import type { OriginalTool, ItemStatus, OutputItem, ResponsesEcho } from "./wire.ts";
 
 /** One item of `output` while it is being said. Its pieces are joined once, when it ends. */
-export interface StreamItem {
+export interface ItemEncoder {
   /** Frames that begin the item. */
   start(): string;
   /** The frame of a piece; "" while a custom tool's input is not yet certain. */
@@ -25,22 +25,22 @@ export type ItemBeginning =
       readonly type: "tool-call";
       readonly id: string;
       readonly name: string;
-      readonly spelling: CallSpelling;
+      readonly tool: OriginalTool;
     };
 
 /** Opens an item at its place in `output`. */
-export function openStreamItem(
+export function openItemEncoder(
   beginning: ItemBeginning,
   outputIndex: number,
   { frames, context }: ItemSurroundings,
-): StreamItem {
-  const spelling = beginning.type === "tool-call" ? beginning.spelling : null;
-  const id = context.newId(itemIdPrefix(beginning.type, spelling));
+): ItemEncoder {
+  const tool = beginning.type === "tool-call" ? beginning.tool : null;
+  const id = context.newId(itemIdPrefix(beginning.type, tool));
   const wire = wireOf(beginning, context.echo);
   const place = `"item_id":${JSON.stringify(id)},"output_index":${String(outputIndex)},${wire.index}`;
   const encodeDelta = frames.openDelta(`${wire.text}.delta`, place, wire.extra);
   const decoder: CustomToolInputDecoder | null =
-    spelling?.custom === true ? openCustomToolInputDecoder() : null;
+    tool?.custom === true ? openCustomToolInputDecoder() : null;
   let pieces: string[] = [];
   let whole: AssistantPart | null = null;
   let built: OutputItem | null = null;
@@ -61,7 +61,7 @@ export function openStreamItem(
   return {
     start() {
       const item = buildEmptyItem(
-        buildItem(withText(beginning, ""), spelling, { id, status: "in_progress", context }),
+        buildItem(withText(beginning, ""), tool, { id, status: "in_progress", context }),
       );
       const added = frames.frame(
         "response.output_item.added",
@@ -76,7 +76,7 @@ export function openStreamItem(
     },
     endPart() {
       const rest = decoder === null ? "" : encodeInput(decoder.finish());
-      built = buildItem(end(), spelling, { id, status: "completed", context });
+      built = buildItem(end(), tool, { id, status: "completed", context });
       const text = JSON.stringify(wholeOf(built));
       const done = frames.frame(
         `${wire.text}.done`,
@@ -90,7 +90,7 @@ export function openStreamItem(
       return rest + done + part;
     },
     build(status) {
-      built ??= buildItem(end(), spelling, { id, status, context });
+      built ??= buildItem(end(), tool, { id, status, context });
       return { ...built, status };
     },
   };
@@ -98,7 +98,7 @@ export function openStreamItem(
 
 /** What an item needs of its answer. */
 export interface ItemSurroundings {
-  readonly frames: FrameWriter;
+  readonly frames: FrameEncoder;
   readonly context: AnswerContext<ResponsesEcho>;
 }
 
@@ -170,7 +170,7 @@ function wireOf(beginning: ItemBeginning, echo: ResponsesEcho): ItemWire {
     case "reasoning":
       return echo.reasoningSummary === null ? reasoningWire : summaryWire;
     case "tool-call":
-      return beginning.spelling.custom ? customCallWire : functionCallWire;
+      return beginning.tool.custom ? customCallWire : functionCallWire;
     default:
       return beginning satisfies never;
   }
