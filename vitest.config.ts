@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { compileCache } from "./tests/setup/compile-cache.ts";
 
 /** The ordinary suite: everything under tests/ except the slow lanes, which have configurations of their own. */
 export default defineConfig({
@@ -9,6 +10,7 @@ export default defineConfig({
       "tests/engine/**",
       "node_modules/**",
     ],
+    env: compileCache,
     setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     // Most tests wait for sockets and processes: one at a time would leave both cores of a small machine idle.

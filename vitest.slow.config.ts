@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { compileCache } from "./tests/setup/compile-cache.ts";
 
 /** The slower lanes; each script names its folder: `vitest run -c vitest.slow.config.ts tests/weights`. */
 export default defineConfig({
@@ -7,6 +8,7 @@ export default defineConfig({
       "tests/{weights,package,slow,engine,engines,rolling}/**/*.test.ts",
       "engine/tests/**/*.test.ts",
     ],
+    env: compileCache,
     setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     testTimeout: 300_000,
