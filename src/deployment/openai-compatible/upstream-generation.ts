@@ -1,11 +1,10 @@
 import { type Failure, failureFromUnknown } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import type { Ending, GenerationSink, RunningGeneration } from "../deployment.ts";
-import { type AnswerReader, openAnswerReader } from "./answer-reader.ts";
+import { type AnswerReader, type AnswerReaderParts, openAnswerReader } from "./answer-reader.ts";
 import type { Connections, RequestHandler } from "./connections.ts";
 import { Deadline, type DeadlineClock } from "./deadline.ts";
 import { type Attempt, bodyOfAttempt, byteLengthOf, mayTryAgain } from "./request-attempt.ts";
-import type { StreamReaderParts } from "./stream.ts";
 import { late, lost, unreachable } from "./upstream-failures.ts";
 import type { Answering, Asked, Phase, Refused } from "./upstream-phase.ts";
 
@@ -23,7 +22,7 @@ export interface GenerationRequest {
 }
 
 /** What a running generation needs from outside. */
-export interface GenerationHooks extends StreamReaderParts {
+export interface GenerationHooks extends AnswerReaderParts {
   /** The Failure of an answer with an error status; `retryAfter` as the header came. */
   readonly failureOfAnswer: (status: number, body: string, retryAfter: string | null) => Failure;
   /** The generation holds nothing any more. */

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { Usage } from "../../../src/conversation/generation-event.ts";
-import { StreamReader } from "../../../src/deployment/openai-compatible/stream.ts";
+import {
+  type AnswerReader,
+  openAnswerReader,
+} from "../../../src/deployment/openai-compatible/answer-reader.ts";
 import { Failure } from "../../../src/failure.ts";
 import { limits } from "../../../src/limits.ts";
 
-function open(most: { readonly outputTokensMax?: number } = {}): StreamReader {
+function open(most: { readonly outputTokensMax?: number } = {}): AnswerReader {
   let ids = 0;
-  return new StreamReader({
+  return openAnswerReader("text/event-stream", {
     newId: (prefix) => `${prefix}${(ids += 1)}`,
     failureOf: () => new Failure("deployment_failed", "An error inside."),
     inputTokensMax: 500,
@@ -15,8 +18,12 @@ function open(most: { readonly outputTokensMax?: number } = {}): StreamReader {
   });
 }
 
-function add(reader: StreamReader, ...chunks: readonly unknown[]): void {
-  for (const chunk of chunks) reader.add(JSON.stringify(chunk), "");
+function addFrame(reader: AnswerReader, data: string): void {
+  reader.add(Buffer.from(`data: ${data}\n\n`));
+}
+
+function add(reader: AnswerReader, ...chunks: readonly unknown[]): void {
+  for (const chunk of chunks) addFrame(reader, JSON.stringify(chunk));
 }
 
 const text = (content: string, rest: object = {}) => ({
@@ -32,7 +39,7 @@ const tokens = (inputTokens: number, outputTokens: number): Partial<Usage> => ({
   outputTokens,
 });
 
-function textOf(reader: StreamReader): string {
+function textOf(reader: AnswerReader): string {
   return reader
     .takeEvents()
     .map((event) => (event.type === "text-delta" ? event.text : ""))
@@ -166,7 +173,7 @@ describe("an answer that outgrows its limit", () => {
 
 test("300,000 calls in 300 frames end in the second frame, before most of them were looked at", () => {
   let ids = 0;
-  const reader = new StreamReader({
+  const reader = openAnswerReader("text/event-stream", {
     newId: (prefix) => `${prefix}${(ids += 1)}`,
     failureOf: () => new Failure("deployment_failed", "An error inside."),
     inputTokensMax: 500,
@@ -181,7 +188,7 @@ test("300,000 calls in 300 frames end in the second frame, before most of them w
     });
   let frames = 0;
   expect(() => {
-    for (; frames < 300; frames += 1) reader.add(frame(frames * 1_000), "");
+    for (; frames < 300; frames += 1) addFrame(reader, frame(frames * 1_000));
   }).toThrow("too many parts");
   expect(frames).toBe(1);
   expect(ids).toBe(limits.upstreamPartsMax + 1);
@@ -197,8 +204,8 @@ describe("a frame", () => {
   ])("of too many %s is refused before it is parsed", (_what, valueOf) => {
     const frame = (value: string) => `{"choices":[],"x":${value}}`;
     const many = valueOf(limits.upstreamFrameCharactersMax / 8);
-    expect(() => open().add(frame(many), "")).toThrow("too many values");
-    expect(() => open().add(frame(valueOf(limits.upstreamFrameValuesMax / 4)), "")).not.toThrow();
+    expect(() => addFrame(open(), frame(many))).toThrow("too many values");
+    expect(() => addFrame(open(), frame(valueOf(limits.upstreamFrameValuesMax / 4)))).not.toThrow();
   });
 
   test("with all its text in one string is none of these, whatever is in the text", () => {
@@ -213,7 +220,7 @@ describe("a frame", () => {
     const reader = open();
     for (let piece = 0; piece < 40; piece += 1) add(reader, text(`piece ${piece}`));
     const long = JSON.stringify(text("~")).replace('"~"', `[${"{},".repeat(100_000)}0]`);
-    expect(() => reader.add(long, "")).toThrow("too many values");
+    expect(() => addFrame(reader, long)).toThrow("too many values");
   });
 
   test("with arguments that cannot be written again ends the answer", () => {
@@ -228,7 +235,7 @@ describe("a frame", () => {
       choices: [{ delta: { tool_calls: [{ function: { name: "f", arguments: cannot } }] } }],
     });
     try {
-      expect(() => reader.add("{}", "")).toThrow("arguments that cannot be read");
+      expect(() => addFrame(reader, "{}")).toThrow("arguments that cannot be read");
     } finally {
       JSON.parse = parse;
     }
