@@ -17,7 +17,10 @@ export type AllowanceDecision =
   | { readonly granted: true; readonly allowance: number; readonly reservedNanos: bigint }
   | { readonly granted: false; readonly neededNanos: bigint; readonly affordable: number };
 
-/** Explicit allowances are granted whole or not at all; an omitted one is the largest that can be paid. */
+/**
+ * Explicit allowances are granted whole or not at all; an omitted one is the largest that can be paid. PostgreSQL decides
+ * the same in `ledger/postgres/admit.sql.ts`: a change here is one there.
+ */
 export function decideAllowance(order: AllowanceOrder, prices: Prices): AllowanceDecision {
   const cap = outputAllowanceCap(order.requested, order.fitting);
   const affordable = affordableOutputTokens(order.inputBound, order.availableNanos, prices);

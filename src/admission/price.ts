@@ -12,7 +12,10 @@ export interface Prices {
 
 const perMillion = 1_000_000n;
 
-/** What the tokens cost, in nanos, rounded up: the reservation and the charge use the same rule. */
+/**
+ * What the tokens cost, in nanos, rounded up: the reservation and the charge use the same rule. PostgreSQL has it in
+ * `ledger/postgres/accounts.sql.ts`, and `chargeNanos` too: a change here is one there.
+ */
 export function costNanos(inputTokens: number, outputTokens: number, prices: Prices): bigint {
   const exact =
     BigInt(inputTokens) * prices.inputNanosPerMillion +

@@ -424,9 +424,11 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     const caller = await firstCaller(ledger);
     const seen = await execute(
       url,
-      `select set_config('synchronous_commit', 'off', false) as before,
-         (select written_sequence from tributary.move('${caller.accountId}', 'credit', 1, 0, 0, 'operator', null, null, 0)) as moved,
-         current_setting('synchronous_commit') as after`,
+      `with locked as (select id from tributary.account where id = '${caller.accountId}' for no key update)
+       select set_config('synchronous_commit', 'off', false) as before,
+         (select written_sequence from tributary.move(locked.id, 'credit', 1, 0, 0, 'operator', null, null, 0)) as moved,
+         current_setting('synchronous_commit') as after
+       from locked`,
     );
     expect(seen).toEqual([{ before: "off", moved: "2", after: "on" }]);
   });

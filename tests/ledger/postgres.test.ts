@@ -1,8 +1,4 @@
-import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decideAllowance } from "../../src/admission/output-allowance.ts";
-import { chargeNanos, formatCredit } from "../../src/admission/price.ts";
-import { Failure } from "../../src/failure.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { PostgresStoreParts, PostgresStoreSettings } from "../../src/ledger/postgres/store.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
@@ -100,65 +96,6 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
     server = await startPostgres();
   }, 30_000);
   afterAll(() => server[Symbol.asyncDispose]());
-
-  test("decides allowance, cost and shortage as the pure functions do, whatever the prices", async () => {
-    await using replicas = await openReplicas(1);
-    const price = fc.oneof(
-      fc.bigInt(0n, 10n ** 15n),
-      fc.bigInt(0n, 5_000_000n),
-      fc.constantFrom(0n, 1n, 999_999n, 1_000_001n),
-    );
-    const cases = fc.record({
-      inputNanosPerMillion: price,
-      outputNanosPerMillion: price,
-      availableNanos: fc.oneof(fc.bigInt(0n, 10n ** 18n), fc.bigInt(0n, 10n ** 6n)),
-      inputBound: fc.oneof(fc.integer({ min: 0, max: 2_000_000 }), fc.nat(1_000)),
-      requested: fc.option(
-        fc.oneof(fc.integer({ min: 1, max: 100_000 }), fc.integer({ min: 1, max: 50 })),
-        { nil: null },
-      ),
-      fitting: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
-      used: fc.tuple(fc.nat(2_000_000), fc.nat(70_000)),
-    });
-    await fc.assert(
-      fc.asyncProperty(cases, async (one) => {
-        const prices = {
-          inputNanosPerMillion: one.inputNanosPerMillion,
-          outputNanosPerMillion: one.outputNanosPerMillion,
-        };
-        await using ledger = await open(replicas.url, { prices, connections: 1 });
-        const account = await ledger.createAccount("one", one.availableNanos);
-        const { secret } = await ledger.createKey(account.id, "one");
-        const asked = orderOf(await ledger.authorize(secret, false), {
-          inputBound: one.inputBound,
-          outputTokensRequested: one.requested,
-          outputTokensFitting: one.fitting,
-        });
-        const expected = decideAllowance(one, prices);
-        const seen = await ledger.admit(asked).catch((error: unknown) => error);
-        if (!expected.granted) {
-          expect(seen instanceof Failure ? seen.facts.shortage : seen).toEqual({
-            balance: formatCredit(one.availableNanos),
-            held: "0",
-            needed: formatCredit(expected.neededNanos),
-            affordableOutputTokens: expected.affordable,
-            waitingHelps: expected.neededNanos <= one.availableNanos,
-          });
-          return;
-        }
-        const { allowance, reservedNanos } = expected;
-        expect(seen).toEqual({ allowance, reservedNanos, prices });
-        const settled = settlementOf(asked, one.used);
-        const chargedNanos =
-          settled.usage === null ? 0n : chargeNanos(settled.usage, prices, reservedNanos);
-        expect(await ledger.settle(settled)).toEqual({ chargedNanos, applied: true });
-        expect((await ledger.showAccount(account.id)).balanceNanos).toBe(
-          one.availableNanos - chargedNanos,
-        );
-      }),
-      { numRuns: 50 },
-    );
-  }, 60_000);
 
   test("admits no more at once than the limit, however many replicas ask at the same moment", async () => {
     await using replicas = await openReplicas(3, { connections: 6 });

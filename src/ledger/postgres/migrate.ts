@@ -2,6 +2,7 @@ import { postgresMigrations } from "../migrations/postgres/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { numberOf, textOf } from "../row.ts";
 import type { Database, Query } from "./database.ts";
+import { functions } from "./functions.ts";
 
 /** What a start changed in the schema. */
 export interface MigrationReport {
@@ -52,13 +53,14 @@ export async function migrate(
     if (from === 0) await query(statement("", createSchema));
     const missing = postgresMigrations.slice(from);
     for (const [index, migration] of missing.entries()) {
-      await query({ ...statement("", migration.sql), patient: true });
+      if (migration.sql !== null) await query({ ...statement("", migration.sql), patient: true });
       await query(
         statement("record", "insert into tributary.migration (number, name) values ($1, $2)"),
         from + index + 1,
         migration.name,
       );
     }
+    await query(statement("", functions));
     return { from, to: postgresMigrations.length, names: missing.map((one) => one.name) };
   });
 }

@@ -4,6 +4,7 @@ import { limits } from "../../limits.ts";
 import type { GivenBack } from "../ledger.ts";
 import type { Clock, DatabaseSettings } from "./database.ts";
 import { storeFault } from "./fault.ts";
+import { presenceLockClass } from "./presence.sql.ts";
 
 // A process that serves keeps a session of its own, which holds a lock with the process's number: it ends with the
 // process, however that ends. A session that ends for another reason is begun again within limits.ledgerReturnMs, and
@@ -16,8 +17,6 @@ export interface PostgresPresence extends AsyncDisposable {
   /** Says that this process lives; `dead`: some other does not. Rejects with a StoreFault. */
   look(): Promise<Pick<GivenBack, "known"> & { readonly dead: boolean }>;
 }
-
-const lockClass = 1_414_678_864;
 
 /** Begins the session. Rejects with a StoreFault. */
 export async function openPresence(
@@ -70,7 +69,7 @@ async function begin(settings: DatabaseSettings, number: number): Promise<Client
   try {
     await client.connect();
     // Held by an earlier session of this process that the server has not missed yet: then the next look is heard by that.
-    await client.query("select pg_try_advisory_lock($1, $2)", [lockClass, number]);
+    await client.query("select pg_try_advisory_lock($1, $2)", [presenceLockClass, number]);
     return client;
   } catch (error) {
     await client.end().catch(ignore);

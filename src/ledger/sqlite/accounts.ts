@@ -33,6 +33,7 @@ export interface Written {
 /** The account rows and their journal; the only place that changes a balance. */
 export interface Accounts {
   find(id: string): AccountState | null;
+  /** Throws where no transaction is open. */
   move(id: AccountId, movement: Movement, nowMs: number): Written;
 }
 
@@ -63,6 +64,9 @@ export function openAccounts(database: DatabaseSync): Accounts {
       };
     },
     move(id, movement, nowMs) {
+      // What belongs to the movement is committed with it, or not at all.
+      if (!database.isTransaction)
+        throw new Error(`ledger: credit of ${id} is moved outside a transaction`);
       const { actor, balanceDeltaNanos, heldDeltaNanos, kind, note, requestId } = movement;
       const row = getRow(last, id);
       if (row === null) throw new Error(`ledger: no account ${id} to move credit of`);

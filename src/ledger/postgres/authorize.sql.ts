@@ -1,0 +1,116 @@
+/**
+ * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.
+ */
+export const authorizeFunctions = `
+-- Key, account, a ticket in the key's window, and a balance of _least at least (0: none is needed); a ticket counts also
+-- where the balance is too small. The hashes are compared behind a nonce, so that the time it takes
+-- tells nothing about them; an unknown key takes as long.
+create or replace function tributary.authorize(
+  _account text, _key text, _hash bytea, _nonce bytea, _ticket text, _limit bigint, _window_ms bigint, _at_ms bigint,
+  _least bigint,
+  out verdict text, out live bigint, out newest bigint, out fits_at bigint, out now bigint,
+  out balance bigint, out held bigint
+) language plpgsql as $body$
+declare
+  _found record;
+begin
+  now := coalesce(_at_ms, tributary.now_ms());
+  select k.secret_hash, k.revoked_at_ms, a.status into _found
+    from tributary.api_key k join tributary.account a on a.id = k.account_id
+    where k.account_id = _account and k.id = _key;
+  if sha256(coalesce(_found.secret_hash, decode(repeat('00', 32), 'hex')) || _nonce) <> sha256(_hash || _nonce)
+      or _found.secret_hash is null then
+    verdict := 'unknown'; return;
+  elsif _found.revoked_at_ms is not null then
+    verdict := 'revoked'; return;
+  elsif _found.status <> 'active' then
+    verdict := 'disabled'; return;
+  end if;
+  if _ticket is null then
+    select count(*), max(t.at_ms) into live, newest from tributary.rate_ticket t
+      where t.account_id = _account and t.key_id = _key and t.at_ms > now - _window_ms and t.at_ms <= now + _window_ms;
+  else
+    select t.now, t.fits_at, t.live, t.newest into now, fits_at, live, newest
+      from tributary.take_ticket(_account, _key, _ticket, _limit, _window_ms, _at_ms) t;
+    if fits_at is not null then verdict := 'rate'; return; end if;
+  end if;
+  verdict := 'known';
+  if _least > 0 then
+    select a.balance_nanos, a.held_nanos into balance, held from tributary.account a where a.id = _account;
+    if balance < _least then verdict := 'credit'; end if;
+  end if;
+end
+$body$;
+
+-- A ticket in the key's window: fits_at null where there is room, else when one will fit, and none is taken.
+create or replace function tributary.take_ticket(
+  _account text, _key text, _ticket text, _limit bigint, _window_ms bigint, _at_ms bigint,
+  out live bigint, out newest bigint, out fits_at bigint, out now bigint
+) language plpgsql as $body$
+declare
+  _gone bigint;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  now := coalesce(_at_ms, tributary.now_ms());
+  loop
+    select w.held into live from tributary.rate_window w
+      where w.account_id = _account and w.key_id = _key for no key update;
+    exit when found;
+    insert into tributary.rate_window (account_id, key_id, held, newest_ms) values (_account, _key, 0, now)
+      on conflict do nothing;
+  end loop;
+  now := coalesce(_at_ms, tributary.now_ms());
+  delete from tributary.rate_ticket t
+    where t.account_id = _account and t.key_id = _key and t.at_ms <= now - _window_ms;
+  get diagnostics _gone = row_count;
+  live := live - _gone;
+  -- Tickets from more than a window ahead were taken before the clock was set back: they would block for as long.
+  delete from tributary.rate_ticket t
+    where t.account_id = _account and t.key_id = _key and t.at_ms > now + _window_ms;
+  get diagnostics _gone = row_count;
+  live := live - _gone;
+  select max(t.at_ms) into newest from tributary.rate_ticket t where t.account_id = _account and t.key_id = _key;
+  if live >= _limit then
+    -- Usually the oldest; further on when the operator has lowered the limit.
+    select t.at_ms into fits_at from tributary.rate_ticket t where t.account_id = _account and t.key_id = _key
+      order by t.at_ms offset live - _limit limit 1;
+    fits_at := coalesce(fits_at, now) + _window_ms;
+  else
+    insert into tributary.rate_ticket (account_id, key_id, at_ms, id) values (_account, _key, now, _ticket);
+    live := live + 1;
+    newest := greatest(newest, now);
+  end if;
+  update tributary.rate_window w set held = live, newest_ms = coalesce(newest, now)
+    where w.account_id = _account and w.key_id = _key;
+end
+$body$;
+
+-- Gives a ticket back; false when it is not there any more.
+create or replace function tributary.give_ticket_back(_account text, _key text, _ticket_at_ms bigint, _ticket text)
+returns boolean language plpgsql as $body$
+begin
+  perform 1 from tributary.rate_window w where w.account_id = _account and w.key_id = _key for no key update;
+  delete from tributary.rate_ticket t
+    where t.account_id = _account and t.key_id = _key and t.at_ms = _ticket_at_ms and t.id = _ticket;
+  if not found then return false; end if;
+  update tributary.rate_window w set held = w.held - 1 where w.account_id = _account and w.key_id = _key;
+  return true;
+end
+$body$;
+
+-- Forgets windows in which nothing has happened for longer than they last.
+create or replace function tributary.sweep_rate(_window_ms bigint, _most integer, _at_ms bigint)
+returns void language plpgsql as $body$
+declare
+  _row record;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  for _row in select w.account_id, w.key_id from tributary.rate_window w
+      where w.newest_ms <= coalesce(_at_ms, tributary.now_ms()) - _window_ms limit _most for update skip locked
+  loop
+    delete from tributary.rate_ticket t where t.account_id = _row.account_id and t.key_id = _row.key_id;
+    delete from tributary.rate_window w where w.account_id = _row.account_id and w.key_id = _row.key_id;
+  end loop;
+end
+$body$;
+`;

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { openAccounts, type Movement } from "../../src/ledger/sqlite/accounts.ts";
+import { openDatabase } from "../../src/ledger/sqlite/database.ts";
+
+test("credit moves only in a transaction: what belongs to the movement is committed with it", () => {
+  using database = openDatabase({ path: ":memory:", synchronous: "normal" });
+  database.exec(`insert into account (id, name, status, balance_nanos, held_nanos, running, entries, created_at_ms)
+    values ('acct_a', 'a', 'active', 0, 0, 0, 0, 0)`);
+  const accounts = openAccounts(database);
+  const credit: Movement = {
+    kind: "credit",
+    balanceDeltaNanos: 5n,
+    heldDeltaNanos: 0n,
+    runningDelta: 0,
+    actor: "operator",
+    requestId: null,
+    note: null,
+  };
+  expect(() => accounts.move("acct_a", credit, 0)).toThrow(/outside a transaction/);
+  expect(accounts.find("acct_a")?.balanceNanos).toBe(0n);
+  database.exec("begin");
+  expect(accounts.move("acct_a", credit, 0).sequence).toBe(1);
+  database.exec("commit");
+  expect(accounts.find("acct_a")?.balanceNanos).toBe(5n);
+});

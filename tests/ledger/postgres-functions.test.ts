@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import * as fc from "fast-check";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { decideAllowance, outputAllowanceCap } from "../../src/admission/output-allowance.ts";
+import { chargeNanos, costNanos } from "../../src/admission/price.ts";
+import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrations.ts";
+import { functions } from "../../src/ledger/postgres/functions.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
+import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { defaultSettings } from "./support.ts";
+
+/** The SHA-256 of the functions that each migration makes, by its name; those before made them by themselves. */
+const hashes: Readonly<Record<string, string>> = {
+  "0006-functions-by-themselves":
+    "d5a288f3661de9461c032b1988927881ff0a66e3cc91569af905d58d267cbed5",
+};
+
+test("a function that was edited has a migration that makes it anew", () => {
+  const last = postgresMigrations.at(-1)?.name ?? "";
+  const hash = createHash("sha256").update(functions).digest("hex");
+  // Where this fails: add a migration to migrations/postgres/migrations.ts, without statements of its own where only
+  // functions have changed, and its line above.
+  expect({ last, hash }).toEqual({ last, hash: hashes[last] });
+});
+
+// Schema 5 made them for replicas of its time; a database that it made still has them, and nothing calls them.
+const leftOfBefore = ["admit/17", "authorize/8", "expire/2"];
+
+const describeFunctions = `select p.proname || '/' || p.pronargs as name, pg_get_functiondef(p.oid) as definition
+  from pg_proc p where p.pronamespace = 'tributary'::regnamespace order by 1`;
+const describeTables = `select table_name, column_name, data_type, is_nullable, column_default, collation_name
+    from information_schema.columns where table_schema = 'tributary'
+  union all select tablename, indexname, indexdef, null, null, null from pg_indexes where schemaname = 'tributary'
+  union all select conrelid::regclass::text, conname, pg_get_constraintdef(oid), null, null, null
+    from pg_constraint where connamespace = 'tributary'::regnamespace
+  union all select tgrelid::regclass::text, tgname, pg_get_triggerdef(oid), null, null, null
+    from pg_trigger where not tgisinternal
+  order by 1, 2, 3`;
+
+describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
+  let server: PostgresServer;
+  const rules = { ...defaultSettings };
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 30_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  async function migrated(name: string, before: string | null): Promise<string> {
+    const url = await server.createDatabase(name);
+    if (before !== null) await execute(url, before);
+    await (await openPostgresLedger({ ...rules, url }, {}))[Symbol.asyncDispose]();
+    return url;
+  }
+
+  test("a database of schema 5 becomes what a new one is, and keeps what replicas of before call", async () => {
+    const schema5 = await readFile(new URL("schemas/postgres-5.sql", import.meta.url), "utf8");
+    const [old, fresh] = [await migrated("old", schema5), await migrated("fresh", null)];
+    expect(await execute(old, describeTables)).toEqual(await execute(fresh, describeTables));
+    const functionsOf = async (url: string): Promise<ReadonlyMap<unknown, unknown>> =>
+      new Map(
+        (await execute(url, describeFunctions)).map((row) => [row["name"], row["definition"]]),
+      );
+    const current = await functionsOf(fresh);
+    const upgraded = await functionsOf(old);
+    expect([...upgraded.keys()].filter((name) => !current.has(name))).toEqual(leftOfBefore);
+    for (const [name, definition] of current) expect(upgraded.get(name)).toBe(definition);
+  });
+
+  test("what schema 5 has reserved is settled and verified after the migration", async () => {
+    const schema5 = await readFile(new URL("schemas/postgres-5.sql", import.meta.url), "utf8");
+    const url = await server.createDatabase("running");
+    await execute(url, schema5);
+    await execute(
+      url,
+      `insert into tributary.account (id, name, status, balance_nanos, held_nanos, running, entries, created_at_ms)
+         values ('acct_a', 'a', 'active', 0, 0, 0, 0, 1);
+       insert into tributary.api_key (account_id, id, name, secret_hash, created_at_ms)
+         values ('acct_a', 'key_a', 'a', sha256('a'), 1);
+       select tributary.move('acct_a', 'credit', 5000000, 0, 0, 'operator', null, 'starting credit', 2);
+       select verdict from tributary.admit('acct_a', 'key_a', 'req_1', null, null, false, 1000, 100, true, 65536,
+         'messages', true, 1000000000, 4000000000, 4, 60000, null, null)`,
+    );
+    await using ledger = await openPostgresLedger({ ...rules, url }, {});
+    const settled = await ledger.settle({
+      requestId: "req_1",
+      accountId: "acct_a",
+      outcome: "completed",
+      usage: { inputTokens: 100, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 },
+      firstOutputMs: 1,
+      totalMs: 2,
+    });
+    expect(settled).toEqual({ chargedNanos: 140_000n, applied: true });
+    expect(await ledger.verify([])).toMatchObject({ ok: true, entries: 3 });
+  });
+
+  test("credit moves only in a transaction that has locked its account", async () => {
+    const url = await migrated("moves", null);
+    await using ledger = await openPostgresLedger({ ...rules, url }, {});
+    const { id } = await ledger.createAccount("one", 5n);
+    const move = `select tributary.move('${id}', 'credit', 1, 0, 0, 'operator', null, null, 0)`;
+    await expect(execute(url, move)).rejects.toThrow(/has not locked account/);
+    await execute(
+      url,
+      `begin; select 1 from tributary.account where id = '${id}' for no key update; ${move}; commit`,
+    );
+    expect((await ledger.showAccount(id)).balanceNanos).toBe(6n);
+  });
+
+  test("cost, charge and allowance are those of the pure functions in 3,000 cases", async () => {
+    const url = await migrated("pure", null);
+    const price = fc.oneof(
+      fc.bigInt(0n, 10n ** 13n),
+      fc.constantFrom(0n, 1n, 999_999n, 1_000_001n),
+    );
+    const one = fc.record({
+      input: fc.oneof(fc.nat(2_000_000), fc.nat(1_000)),
+      output: fc.oneof(fc.nat(70_000), fc.nat(50)),
+      prices: fc.record({ inputNanosPerMillion: price, outputNanosPerMillion: price }),
+      requested: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
+      fitting: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
+      off: fc.constantFrom(-1n, 0n, 1n, 1_000n),
+    });
+    const cases = fc.sample(one, { numRuns: 3_000, seed: 6 }).map((each) => {
+      // Around what the tokens cost: where a nano decides.
+      const cost = costNanos(each.input, each.output, each.prices) + each.off;
+      return { ...each, available: cost < 0n ? 0n : cost };
+    });
+    const asked = cases.map(({ available, fitting, input, output, prices, requested }) => ({
+      input,
+      output,
+      input_price: prices.inputNanosPerMillion.toString(),
+      output_price: prices.outputNanosPerMillion.toString(),
+      available: available.toString(),
+      cap: outputAllowanceCap(requested, fitting),
+      explicit: requested !== null,
+    }));
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    const { rows } = await client.query<Record<string, string>>(
+      `select tributary.cost_nanos(c.input, c.output, c.input_price, c.output_price)::text as cost,
+         tributary.charge_nanos(c.input, c.output, c.input_price, c.output_price, c.available)::text as charge,
+         d.granted::text, d.nanos::text, d.affordable::text
+       from rows from (json_to_recordset($1::json) as (input bigint, output bigint, input_price bigint, output_price bigint,
+           available bigint, cap bigint, explicit boolean)) with ordinality
+         as c(input, output, input_price, output_price, available, cap, explicit, place),
+         tributary.decide_allowance(c.input, c.cap, c.explicit, 65536, c.available, c.input_price, c.output_price) d
+       order by c.place`,
+      [JSON.stringify(asked)],
+    );
+    await client.end();
+    const expected = cases.map(({ available, fitting, input, output, prices, requested }) => {
+      const usage = {
+        inputTokens: input,
+        cachedInputTokens: 0,
+        outputTokens: output,
+        reasoningTokens: 0,
+      };
+      const order = { inputBound: input, requested, fitting, availableNanos: available };
+      const decision = decideAllowance(order, prices);
+      return {
+        cost: costNanos(input, output, prices).toString(),
+        charge: chargeNanos(usage, prices, available).toString(),
+        granted: decision.granted ? String(decision.allowance) : "0",
+        nanos: (decision.granted ? decision.reservedNanos : decision.neededNanos).toString(),
+        affordable: decision.granted ? null : String(decision.affordable),
+      };
+    });
+    const seen = rows.map(({ affordable, granted, ...rest }) => ({
+      ...rest,
+      granted,
+      // The pure function says it of refusals alone.
+      affordable: granted === "0" ? affordable : null,
+    }));
+    expect(seen).toEqual(expected);
+  });
+});
