@@ -48,6 +48,8 @@ interface DrivenOptions {
   readonly times?: { readonly firstEventMs: number; readonly silenceMs: number };
   /** What the client of a connection throws instead of sending the request. */
   readonly unsendable?: Error;
+  /** What the sink does with it inside each of its batches. */
+  readonly onEvents?: (generation: UpstreamGeneration) => void;
 }
 
 /** Starts one. Its first connection has carried a request before, the others have not. */
@@ -63,7 +65,7 @@ export function driveGeneration(options: DrivenOptions): DrivenGeneration {
     resume: () => void calls.push("resume"),
     abort: () => void calls.push("abort"),
   } as unknown as Controller;
-  const generation = new UpstreamGeneration(
+  const generation: UpstreamGeneration = new UpstreamGeneration(
     {
       path: "/v1/chat/completions",
       headers: {},
@@ -76,6 +78,7 @@ export function driveGeneration(options: DrivenOptions): DrivenGeneration {
       events(batch, usage) {
         batches.push(batch);
         usages.push(usage);
+        options.onEvents?.(generation);
       },
       end(told) {
         if (ending !== null) throw new Error("it ended twice");

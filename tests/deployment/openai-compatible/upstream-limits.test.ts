@@ -109,6 +109,19 @@ describe("an end", () => {
     expect(one.fates).toEqual(["keep first"]);
   });
 
+  test("that the sink asks for inside its events is followed by no more of them", async () => {
+    const one = await begun({ onEvents: (generation) => generation.cancel() });
+    expect(await one.outcome()).toBe("cancelled");
+    const other = driveGeneration({ onEvents: (generation) => generation.cancel() });
+    other.ask();
+    other.answer();
+    // What comes behind a finish is ended by the last word.
+    await other.send(piece("a"), finished, piece("b"), done);
+    expect(await other.outcome()).toBe("cancelled");
+    expect(other.batches).toHaveLength(1);
+    expect(other.text).toBe("ab");
+  });
+
   test("that is a failure brings no usage behind the last events", async () => {
     const one = await begun();
     await one.send(usage);
