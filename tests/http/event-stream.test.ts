@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from "node:net";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
 import { type EventStream, openEventStream } from "../../src/http/event-stream.ts";
 import { type ManualTimers, openManualTimers } from "../doubles/manual-timers.ts";
 
@@ -153,6 +154,54 @@ describe("a stream whose reader stops", () => {
     expect(calls).toEqual(["pause", "resume", "keepalive"]);
     stream.end("");
   });
+});
+
+describe("a stream of which the reader takes everything in time", () => {
+  it.each([
+    ["at the bound of what may wait", limits.streamBufferedBytesMax, []],
+    ["beyond it", limits.streamBufferedBytesMax + 1, ["pause"]],
+  ])("pauses its source only beyond the bound: %s", async (_what, waiting, told) => {
+    const { response } = await openPair();
+    const { calls, stream } = open(response);
+    stream.open("data: first\n\n");
+    Object.defineProperty(response, "writableLength", { value: waiting });
+    stream.write("data: second\n\n");
+    // Node tells so also where nothing was paused.
+    if (told.length === 0) response.emit("drain");
+    expect(calls).toEqual(told);
+    stream.stop();
+  });
+});
+
+describe("a response that is gone", () => {
+  it("hears nothing more, and no timer is set for it", async () => {
+    const { response } = await openPair();
+    const errors: unknown[] = [];
+    response.on("error", (error) => errors.push(error));
+    const { stream, timers } = open(response);
+    stream.open("data: first\n\n");
+    response.destroy();
+    stream.write("data: more\n\n");
+    stream.end("data: last\n\n");
+    const other = await openPair();
+    other.response.destroy();
+    const late = open(other.response);
+    late.stream.open("data: first\n\n");
+    await new Promise(setImmediate);
+    expect(errors).toEqual([]);
+    expect(other.response.headersSent).toBe(false);
+    expect([timers.waiting, late.timers.waiting]).toEqual([0, 0]);
+  });
+});
+
+it("a stream is opened once", async () => {
+  const { response, read } = await openPair();
+  const { stream, timers } = open(response);
+  stream.open("data: first\n\n");
+  stream.open("data: again\n\n");
+  expect(timers.waiting).toBe(1);
+  stream.end("");
+  await expect.poll(await read()).toBe("data: first\n\n");
 });
 
 describe("a stream in a silence", () => {

@@ -114,7 +114,7 @@ async function settle(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+async function isSettled(promise: PromiseLike<unknown>): Promise<boolean> {
   await settle();
   const open = Symbol("open");
   return (await Promise.race([promise, Promise.resolve(open)])) !== open;
