@@ -12,7 +12,7 @@ import {
   type Recipe,
   sdkRecipes,
 } from "./client-recipes.ts";
-import { type Command, type CommandLine, misuse, type Outcome, type Shell } from "./command.ts";
+import { misuse, type Outcome, type Shell } from "./command.ts";
 import { ensureConfig } from "./settings.ts";
 import { formatTable } from "./text-table.ts";
 
@@ -46,48 +46,40 @@ function agent(index: number): Client["recipes"] {
   return (access, contextTokens) => agentRecipes(access, contextTokens).slice(index, index + 1);
 }
 
-const help = `Lines for one client of the service, ready to paste.
-
-  tributary connect            the clients that lines are known for
-  tributary connect CLIENT     ${Object.keys(clients).join(", ")}
-
-  --url URL   address of the service; else from TRIBUTARY_HOST and TRIBUTARY_PORT
-  --key KEY   a key of it; else TRIBUTARY_API_KEY, else YOUR_KEY is to be replaced
-  --json      print {"client","url","deployment","recipes":[{"title","language","text"}]}; deployment is null, or says
-              which one an agent needs and what is known of this one
-`;
-
 const placeholder = "YOUR_KEY";
 
+interface ConnectOptions {
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+}
+
 /** `connect` */
-export const connectCommand: Command = {
-  help,
-  operands: ["[CLIENT]"],
-  options: { url: { type: "string" }, key: { type: "string" } },
-  run: async (line, shell) => {
-    const [name] = line.positionals;
-    if (name === undefined) return listClients(shell);
-    const client = findClient(name, shell);
-    const config = ensureConfig(shell);
-    const access = {
-      url: addressOf(line, config),
-      key: line.texts["key"] ?? config.clientKey ?? placeholder,
-    };
-    const reach = client.agent ? await findReach(config) : null;
-    // Twice the least is what the documents show.
-    const contextTokens =
-      reach?.fits === true ? (reach.contextTokens ?? 0) : 2 * agentContextTokensMin;
-    const recipes = client.recipes(access, contextTokens);
-    const deployment = reach === null || reach.fits ? null : describeNeed(reach, contextTokens);
-    return {
-      json: { client: name, url: access.url, deployment, recipes },
-      text: [
-        ...notes(access, deployment, shell).map((note) => `${commentOf(recipes[0])} ${note}\n`),
-        ...recipes.map((recipe) => `${commentOf(recipe)} ${recipe.title}\n${recipe.text}\n`),
-      ].join("\n"),
-    };
-  },
-};
+export async function connect(
+  shell: Shell,
+  name: string | null,
+  options: ConnectOptions,
+): Promise<Outcome> {
+  if (name === null) return listClients(shell);
+  const client = findClient(name, shell);
+  const config = ensureConfig(shell);
+  const access = {
+    url: addressOf(options.url, config),
+    key: options.key ?? config.clientKey ?? placeholder,
+  };
+  const reach = client.agent ? await findReach(config) : null;
+  // Twice the least is what the documents show.
+  const contextTokens =
+    reach?.fits === true ? (reach.contextTokens ?? 0) : 2 * agentContextTokensMin;
+  const recipes = client.recipes(access, contextTokens);
+  const deployment = reach === null || reach.fits ? null : describeNeed(reach, contextTokens);
+  return {
+    json: { client: name, url: access.url, deployment, recipes },
+    text: [
+      ...notes(access, deployment, shell).map((note) => `${commentOf(recipes[0])} ${note}\n`),
+      ...recipes.map((recipe) => `${commentOf(recipe)} ${recipe.title}\n${recipe.text}\n`),
+    ].join("\n"),
+  };
+}
 
 function commentOf(recipe: Recipe | undefined): string {
   return recipe?.language === "js" ? "//" : "#";
@@ -112,8 +104,7 @@ function findClient(name: string, shell: Shell): Client {
   );
 }
 
-function addressOf(line: CommandLine, { host, port }: Config): string {
-  const { url } = line.texts;
+function addressOf(url: string | undefined, { host, port }: Config): string {
   if (url !== undefined) {
     if (!/^https?:\/\//.test(url) || URL.parse(url) === null)
       throw misuse(

@@ -8,7 +8,7 @@ import { openLog } from "../telemetry/log.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
 import { type Check, failed, formatCheck, passed } from "./check.ts";
 import { counted } from "./counted.ts";
-import { type Command, type CommandLine, misuse, type Outcome, type Shell } from "./command.ts";
+import { misuse, type Outcome, type Shell, spellCommands } from "./command.ts";
 import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
 import { checkFormats } from "./format-checks.ts";
 import { recordOf, type TrialAccess } from "./format-trial.ts";
@@ -17,45 +17,31 @@ import { isThere, openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { checkRunningService, readRunningService } from "./running-service.ts";
 import { engineOrigin, ledgerOrigin } from "./settings.ts";
-import { spellCommands } from "./spell-commands.ts";
-
-const help = `Checks the settings, the ledger, and the deployment with a tiny generation in each of the three formats; of the
-embedded engine it tells what it runs on, and its tokens per second.
-
-  tributary doctor               looks at the ledger and the engine of the settings here, and tries the engine through a
-                                 service of its own, which leaves the ledger alone; it downloads no weights
-  tributary doctor --url URL     asks a service that runs: is it there and ready, and, with a key, does it answer in each
-                                 format; the key's account pays for six tiny answers
-
-  --key KEY           a key of that service; better in TRIBUTARY_API_KEY, as others see a command line
-  --timeout SECONDS   how long to wait for the deployment and for each answer (default 600 for the embedded
-                      engine, else 30)
-  --json              print {"ok","checks":[{"name","ok","message","fix"}]}; exit 1 when a check fails
-`;
 
 const warningFix = "correct or remove it: as it is, it changes nothing";
 
+interface DoctorOptions {
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+  readonly timeout?: string | undefined;
+}
+
 /** `doctor` */
-export const doctorCommand: Command = {
-  help,
-  operands: [],
-  options: { url: { type: "string" }, key: { type: "string" }, timeout: { type: "string" } },
-  run: async (line, shell) => {
-    const running = readRunningService(line, shell);
-    const timeoutMs = readTimeout(line);
-    const found =
-      running === null
-        ? checkSettings(shell, timeoutMs)
-        : checkRunningService(running, timeoutMs ?? patience.elsewhereMs);
-    return report(found, shell, line.json);
-  },
-};
+export async function doctor(shell: Shell, options: DoctorOptions): Promise<Outcome> {
+  const running = readRunningService(options, shell);
+  const timeoutMs = readTimeout(options.timeout);
+  const found =
+    running === null
+      ? checkSettings(shell, timeoutMs)
+      : checkRunningService(running, timeoutMs ?? patience.elsewhereMs);
+  return report(found, shell);
+}
 
 /** Milliseconds: weights may load for minutes, a server elsewhere answers or is not there. */
 const patience = { embeddedMs: 600_000, elsewhereMs: 30_000 };
 
 async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGenerator<Check> {
-  const parsed = parseConfig(shell.environment, shell.folder);
+  const parsed = parseConfig(shell.environment(), shell.folder);
   const warnings = parsed.warnings.map((warning) => failed("settings", warning, warningFix));
   if (!parsed.ok) {
     yield* parsed.problems.map(({ remedy, wrong }) => failed("settings", wrong, remedy));
@@ -76,8 +62,7 @@ function describeTargets(config: Config, shell: Shell): string {
   return `ledger ${placeOf(config)} (${ledgerOrigin(shell)}), engine ${engine} (${engineOrigin(shell)})`;
 }
 
-function readTimeout(line: CommandLine): number | null {
-  const { timeout } = line.texts;
+function readTimeout(timeout: string | undefined): number | null {
   if (timeout === undefined) return null;
   const seconds = /^\d{1,6}$/.test(timeout) ? Number(timeout) : 0;
   if (seconds < 1) throw misuse("--timeout takes a whole number of seconds from 1.");
@@ -198,7 +183,7 @@ async function findMissingWeights(config: Config, timeoutMs: number): Promise<Ch
         missing = failed(
           "deployment",
           `the weights of ${String(fields["name"])} are not on this machine, and doctor downloads nothing`,
-          "tributary model pull fetches them, or the first tributary serve; for another engine set TRIBUTARY_DEPLOYMENT_URL",
+          "`tributary model pull` fetches them, or the first `tributary serve`; for another engine set TRIBUTARY_DEPLOYMENT_URL",
         );
     },
     signal: AbortSignal.timeout(timeoutMs),
@@ -305,15 +290,14 @@ function lastCause(lines: readonly string[]): string | null {
 
 function adviseOnDeployment(config: Config): string {
   if (config.deployment === null)
-    return "tributary model pull reads the weights again and replaces damaged ones, tributary model list names others; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
-  return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with tributary serve shows its own words`;
+    return "`tributary model pull` reads the weights again and replaces damaged ones, `tributary model list` names others; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
+  return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with \`tributary serve\` shows its own words`;
 }
 
 /** On a terminal each check is shown as soon as it is known: some take minutes. */
 async function report(
   found: AsyncGenerator<Check>,
-  { programName, stdout }: Shell,
-  json: boolean,
+  { json, programName, stdout }: Shell,
 ): Promise<Outcome> {
   const checks: Check[] = [];
   for await (const { fix, ...check } of found) {

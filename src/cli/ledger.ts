@@ -2,76 +2,41 @@ import { resolve } from "node:path";
 import { parseConfig } from "../config/config.ts";
 import type { CopiedRows, LedgerSource } from "../ledger/copied-tables.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
-import {
-  type Command,
-  CommandError,
-  type CommandGroup,
-  misuse,
-  operand,
-  type Shell,
-} from "./command.ts";
+import { CommandError, misuse, type Outcome, type Shell } from "./command.ts";
 import { counted } from "./counted.ts";
 import { ensureThere, openLedger } from "./open-ledger.ts";
 import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
-const help = `The ledger as a whole: where it is, and copies of it.
+/** `ledger backup` */
+export async function backUpLedger(shell: Shell, to: string): Promise<Outcome> {
+  const from = ensureFile(shell, "Back up PostgreSQL with its own tools, such as pg_dump.");
+  const path = resolve(shell.folder, to);
+  const { backUp } = await import("../ledger/sqlite/backup.ts");
+  const { accounts, entries, ok, problemsTotal } = backUp(from, path);
+  return {
+    json: { path, ok, entries, accounts },
+    text: ok
+      ? `${path}: ${sizeOf(entries, accounts)}, verified.\n`
+      : `${path} was written, but has ${String(problemsTotal)} problems, as the ledger has. See: ${shell.programName} verify\n`,
+    exitCode: ok ? 0 : 1,
+  };
+}
 
-  tributary ledger backup PATH      copy a SQLite ledger into a new file, while the service runs, and verify the copy
-  tributary ledger move --to URL    copy a SQLite ledger into an empty PostgreSQL, and verify both
-
-  --to URL   postgres://user@host:5432/database, with the password in the variable PGPASSWORD: others see a command line
-  --json     backup prints {"path","ok","entries","accounts"}, move {"ok","entries","accounts","rows"}
-
-Both start from the ledger that the settings name. A backup is put in its place while nothing runs, and ledger.sqlite-wal and
-ledger.sqlite-shm are removed with the file that it replaces. PostgreSQL is backed up by its own tools, such as pg_dump.
-
-Before a ledger is moved the service has to be stopped, so that no request runs. It is verified, copied in one transaction
-with its hashes, verified there, and both have to end in the same heads. The file stays as a backup and is marked, so that no
-service and no command opens it any more: set TRIBUTARY_DATABASE_URL to the new ledger before the service is started again.
-`;
-
-const backup: Command = {
-  help,
-  operands: ["PATH"],
-  options: {},
-  run: async (line, shell) => {
-    const from = ensureFile(shell, "Back up PostgreSQL with its own tools, such as pg_dump.");
-    const path = resolve(shell.folder, operand(line, 0));
-    const { backUp } = await import("../ledger/sqlite/backup.ts");
-    const { accounts, entries, ok, problemsTotal } = backUp(from, path);
-    return {
-      json: { path, ok, entries, accounts },
-      text: ok
-        ? `${path}: ${sizeOf(entries, accounts)}, verified.\n`
-        : `${path} was written, but has ${String(problemsTotal)} problems, as the ledger has. See: ${shell.programName} verify\n`,
-      exitCode: ok ? 0 : 1,
-    };
-  },
-};
-
-const move: Command = {
-  help,
-  operands: [],
-  options: { to: { type: "string" } },
-  run: async (line, shell) => {
-    const to = line.texts["to"];
-    if (to === undefined || !/^postgres(?:ql)?:\/\//.test(to))
-      throw misuse(
-        `ledger move needs --to postgres://user@host:5432/database, and the password in PGPASSWORD. See: ${shell.programName} ledger --help`,
-      );
-    ensureAddress(to, shell);
-    const path = ensureFile(shell, "It is in PostgreSQL already.");
-    const { report, rows } = await moveLedger(path, to, shell);
-    const { accounts, entries } = report;
-    return {
-      json: { ok: true, entries, accounts, rows },
-      text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is only a backup now: nothing opens it any more.\n`,
-    };
-  },
-};
-
-/** `ledger ...` */
-export const ledgerCommands: CommandGroup = { help, actions: { backup, move } };
+/** `ledger move` */
+export async function moveLedger(shell: Shell, { to }: { readonly to: string }): Promise<Outcome> {
+  if (!/^postgres(?:ql)?:\/\//.test(to))
+    throw misuse(
+      `ledger move needs --to postgres://user@host:5432/database, and the password in PGPASSWORD. See: ${shell.programName} ledger move --help`,
+    );
+  ensureAddress(to, shell);
+  const path = ensureFile(shell, "It is in PostgreSQL already.");
+  const { report, rows } = await copyToPostgres(path, to, shell);
+  const { accounts, entries } = report;
+  return {
+    json: { ok: true, entries, accounts, rows },
+    text: `${sizeOf(entries, accounts)} were moved; both ledgers add up and end in the same heads.\nSet TRIBUTARY_DATABASE_URL to the new one before the service starts again. ${path} is only a backup now: nothing opens it any more.\n`,
+  };
+}
 
 function sizeOf(entries: number, accounts: number): string {
   return `${counted(entries, "entry", "entries")} of ${counted(accounts, "account", "accounts")}`;
@@ -90,12 +55,11 @@ function ensureFile(shell: Shell, otherwise: string): string {
   if (database.kind === "postgres")
     throw new CommandError("not_possible", 1, `The ledger is no SQLite file. ${otherwise}`);
   ensureThere(config, shell);
-  if (shell.quiet !== true)
-    shell.stderr.write(`ledger: ${database.path} (${ledgerOrigin(shell)})\n`);
+  if (!shell.json) shell.stderr.write(`ledger: ${database.path} (${ledgerOrigin(shell)})\n`);
   return database.path;
 }
 
-async function moveLedger(
+async function copyToPostgres(
   path: string,
   url: string,
   shell: Shell,

@@ -15,12 +15,9 @@ enableCompileCache(join(cache, "compiled"));
 
 const folder = process.cwd();
 
-const shell: Shell = {
+const shell: Omit<Shell, "json"> = {
   folder,
-  // A getter: `--help` must work beside a .env file that cannot be read.
-  get environment() {
-    return readEnvironment(folder);
-  },
+  environment: () => readEnvironment(folder),
   isFromFile: (name) => processEnvironment()[name] === undefined,
   stdout: openOutput(process.stdout),
   stderr: openOutput(process.stderr),

@@ -1,51 +1,34 @@
 import { type Config, licenseNames } from "../config/config.ts";
 import type { EngineEvent } from "../deployment/embedded/engine-process.ts";
 import { runEngine } from "../deployment/embedded/run-engine.ts";
-import { type Command, CommandError, type CommandGroup, type Shell } from "./command.ts";
+import { CommandError, type Outcome, type Shell } from "./command.ts";
 import { openProgress } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
 import { formatTable } from "./text-table.ts";
 
-const help = `Models of the embedded engine and their weights on this machine.
+/** `model list` */
+export async function listModels(shell: Shell): Promise<Outcome> {
+  const models = await readModels(ensureConfig(shell), shell);
+  return { json: models.map(toJson), text: formatTable([heads, ...models.map(cells)]) };
+}
 
-  tributary model list          the catalog, what was fetched from addresses, and what is here
-  tributary model pull [NAME]   download weights; goes on where it was interrupted. What is here is read again from its
-                                first byte to its last, and replaced when it is damaged
-
-  NAME               a name of the list, hf:OWNER/REPOSITORY/FILE.gguf or an https:// address, either with #sha256=HASH at
-                     its end where you know the hash; without it what TRIBUTARY_MODEL names
-  --accept-license   you read the terms of this model's license and accept them
-  --json             print a list of {"name","title","default","downloaded","path","bytes","context","license","terms",
-                     "note"}
-`;
-
-const list: Command = {
-  help,
-  operands: [],
-  options: {},
-  run: async (_line, shell) => {
-    const models = await listModels(ensureConfig(shell), shell);
-    return { json: models.map(toJson), text: formatTable([heads, ...models.map(cells)]) };
-  },
-};
-
-const pull: Command = {
-  help,
-  operands: ["[NAME]"],
-  options: { "accept-license": { type: "boolean" } },
-  run: async (line, shell) => {
-    const config = ensureConfig(shell);
-    const path = await fetchModel(line.positionals[0] ?? config.model, shell, {
-      config,
-      accepts: line.flags.has("accept-license"),
-    });
-    const models = await listModels(config, shell);
-    return {
-      json: models.filter((listed) => listed.path === path).map(toJson),
-      text: `The weights are here: ${path}\n`,
-    };
-  },
-};
+/** `model pull` */
+export async function pullModel(
+  shell: Shell,
+  name: string | null,
+  options: { readonly acceptLicense: boolean },
+): Promise<Outcome> {
+  const config = ensureConfig(shell);
+  const path = await fetchModel(name ?? config.model, shell, {
+    config,
+    accepts: options.acceptLicense,
+  });
+  const models = await readModels(config, shell);
+  return {
+    json: models.filter((listed) => listed.path === path).map(toJson),
+    text: `The weights are here: ${path}\n`,
+  };
+}
 
 /** One line of the list, as the engine tells it. */
 interface ModelListing {
@@ -61,7 +44,7 @@ interface ModelListing {
   readonly path: string | null;
 }
 
-async function listModels(config: Config, shell: Shell): Promise<readonly ModelListing[]> {
+async function readModels(config: Config, shell: Shell): Promise<readonly ModelListing[]> {
   const models: ModelListing[] = [];
   const stop = stopWithSignal(shell);
   try {
@@ -146,9 +129,6 @@ function showLicense(event: EngineEvent, shell: Shell): void {
   const where = typeof terms === "string" ? `, ${terms}` : "";
   shell.stderr.write(`${String(title)}. License: ${String(license)}${where}\n`);
 }
-
-/** `model ...` */
-export const modelCommands: CommandGroup = { help, actions: { list, pull } };
 
 function stopWithSignal(shell: Shell): {
   readonly signal: AbortSignal;

@@ -17,8 +17,7 @@ export async function withLedger<Result>(
   const config = ensureConfig(shell);
   if (!creates) ensureThere(config, shell);
   await using ledger = await openLedger(config, { creates });
-  if (shell.quiet !== true)
-    shell.stderr.write(`ledger: ${placeOf(config)} (${ledgerOrigin(shell)})\n`);
+  if (!shell.json) shell.stderr.write(`ledger: ${placeOf(config)} (${ledgerOrigin(shell)})\n`);
   return await use(ledger, placeOf(config));
 }
 

@@ -1,5 +1,5 @@
 import { type Check, failed, passed } from "./check.ts";
-import { type CommandLine, misuse, type Shell } from "./command.ts";
+import { misuse, type Shell } from "./command.ts";
 import { checkFormats } from "./format-checks.ts";
 import { recordOf } from "./format-trial.ts";
 
@@ -11,14 +11,16 @@ export interface RunningService {
 }
 
 /** The service that the command line names; null: none. Its key may be in TRIBUTARY_API_KEY, which no list of processes shows. */
-export function readRunningService(line: CommandLine, shell: Shell): RunningService | null {
-  const { key, url } = line.texts;
+export function readRunningService(
+  { key, url }: { readonly key?: string | undefined; readonly url?: string | undefined },
+  shell: Shell,
+): RunningService | null {
   if (url === undefined && key !== undefined)
     throw misuse("--key belongs to --url: the address of a service and a key of it.");
   if (url === undefined) return null;
   if (!/^https?:\/\//.test(url) || URL.parse(url) === null)
     throw misuse(`--url ${JSON.stringify(url)} is no address: write it as http://127.0.0.1:8080.`);
-  const inEnvironment = shell.environment["TRIBUTARY_API_KEY"]?.trim() ?? "";
+  const inEnvironment = shell.environment()["TRIBUTARY_API_KEY"]?.trim() ?? "";
   return {
     url: url.replace(/\/+(?:v1\/*)?$/, ""),
     key: key ?? (inEnvironment === "" ? null : inEnvironment),
@@ -40,7 +42,7 @@ export async function* checkRunningService(
     yield failed(
       "key",
       "there is none, so that no format was tried",
-      "give a key in TRIBUTARY_API_KEY or with --key; tributary key create ACCOUNT makes one",
+      "give a key in TRIBUTARY_API_KEY or with --key; `tributary key create ACCOUNT` makes one",
     );
   else yield* checkFormats({ url, key }, { advice: adviseOnService, timeoutMs });
 }
@@ -74,10 +76,10 @@ function readJson(text: string): unknown {
 }
 
 function adviseOnService(status: number | null): string {
-  if (status === null) return "see that the service runs at this address: tributary serve";
-  if (status === 401) return "make a key: tributary key create ACCOUNT";
-  if (status === 402) return "give the account credit: tributary account credit ID AMOUNT";
-  if (status === 403) return "enable the account: tributary account enable ID";
+  if (status === null) return "see that the service runs at this address: `tributary serve`";
+  if (status === 401) return "make a key: `tributary key create ACCOUNT`";
+  if (status === 402) return "give the account credit: `tributary account credit ID AMOUNT`";
+  if (status === 403) return "enable the account: `tributary account enable ID`";
   if (status === 429) return "wait until other requests of the account have ended";
   return "run doctor without --url beside the service, with its settings, to try the deployment alone";
 }

@@ -1,63 +1,23 @@
 import { setFlagsFromString } from "node:v8";
 import type { Config } from "../config/config.ts";
-import { type Variable, variables } from "../config/environment.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { announce } from "./announce.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
-import { type Command, CommandError, type Outcome, type Shell } from "./command.ts";
+import { CommandError, type Shell } from "./command.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
 import { watchStopSignals } from "./stop-signals.ts";
 
-const help = `Runs the service until SIGTERM or Ctrl-C.
-
-  tributary serve
-
-At the first signal new requests are refused and running ones get TRIBUTARY_DRAIN_SECONDS to finish; a second
-Ctrl-C leaves at once. With TRIBUTARY_DRAIN_DELAY_SECONDS all is served that long before, while /readyz fails; another
-signal ends that. On a terminal the log is human-readable; otherwise, and with --json, it is JSON lines.
-
-The usual settings, from the environment or a .env file here; all of them: docs/configuration.md
-${describeUsualSettings()}`;
-
-function describeUsualSettings(): string {
-  const names = [
-    "TRIBUTARY_HOST",
-    "TRIBUTARY_PORT",
-    "TRIBUTARY_DATA_DIR",
-    "TRIBUTARY_DATABASE_URL",
-    "TRIBUTARY_DEPLOYMENT_URL",
-    "TRIBUTARY_DEPLOYMENT_API_KEY",
-    "TRIBUTARY_MODEL",
-    "TRIBUTARY_INPUT_PRICE",
-    "TRIBUTARY_OUTPUT_PRICE",
-    "TRIBUTARY_LOG_LEVEL",
-  ] as const;
-  const width = Math.max(...names.map((name) => name.length));
-  const lines = names.map((name) => {
-    const { default: value, meaning, otherwise }: Variable = variables[name];
-    const shown = value ?? otherwise ?? "none";
-    return `  ${name.padEnd(width)}  ${meaning} (${shown})\n`;
-  });
-  return lines.join("").replaceAll("`", "");
-}
-
 /** `serve` */
-export const serveCommand: Command = {
-  help,
-  operands: [],
-  options: {},
-  run: (line, shell) => serve(ensureConfig(shell), shell, line.json),
-};
-
-async function serve(config: Config, shell: Shell, json: boolean): Promise<Outcome | null> {
+export async function serve(shell: Shell): Promise<null> {
+  const config = ensureConfig(shell);
   const progress = openProgress(shell.stderr, () => performance.now());
   await using output = openStandardOutput();
   const log = openLog({
     level: config.logLevel,
-    format: json ? "json" : config.logFormat,
+    format: shell.json ? "json" : config.logFormat,
     terminal: shell.stdout.terminal,
     destination: {
       write(text) {

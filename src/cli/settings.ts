@@ -5,7 +5,7 @@ import { CommandError, type Shell } from "./command.ts";
 
 /** The settings, or the end of the command with one line a problem. Warnings go to standard error. */
 export function ensureConfig(shell: Shell): Config {
-  const parsed = parseConfig(shell.environment, shell.folder);
+  const parsed = parseConfig(shell.environment(), shell.folder);
   for (const warning of parsed.warnings) shell.stderr.write(`warning: ${warning}\n`);
   if (parsed.ok) return parsed.config;
   throw new CommandError("settings", 2, parsed.problems.map(formatProblem).join("\n"));
@@ -28,7 +28,8 @@ export function engineOrigin(shell: Shell): string {
 
 /** Which of these settings is in force and where it is from, as `TRIBUTARY_PORT of .env`; null: none is set. */
 function originOf(names: readonly VariableName[], shell: Shell): string | null {
-  const name = names.find((candidate) => (shell.environment[candidate] ?? "").trim() !== "");
+  const environment = shell.environment();
+  const name = names.find((candidate) => (environment[candidate] ?? "").trim() !== "");
   if (name === undefined) return null;
   return `${name} ${shell.isFromFile(name) ? "in .env" : "in the environment"}`;
 }

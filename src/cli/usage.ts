@@ -1,58 +1,35 @@
 import { formatCredit } from "../admission/price.ts";
 import type { UsageGrouping, UsageRow } from "../ledger/usage-sums.ts";
-import { type Command, misuse } from "./command.ts";
+import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readTime } from "./read-time.ts";
 import { formatTable } from "./text-table.ts";
 
-const help = `Tokens and credit of the requests that have ended, added up for each account.
+type Format = "table" | "csv" | "jsonl";
 
-  tributary usage [--account ID] [--since T] [--until T] [--by hour|day|key|format] [--format table|csv|jsonl]
-
-  --since T, --until T   requests that ended from T on, and before T: 2026-01-31, 2026-01-31T12:00:00Z,
-                         or a span that ends now, 24h or 7d; times are UTC
-  --by                   hour, day (default), key or format
-  --format               table (default), csv, or jsonl: one JSON object a row
-  --json                 print the rows as one array
-`;
-
-const groupings = ["hour", "day", "key", "format"] as const satisfies readonly UsageGrouping[];
-const formats = ["table", "csv", "jsonl"] as const;
-type Format = (typeof formats)[number];
+interface UsageOptions {
+  readonly account?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly by: UsageGrouping;
+  readonly format: Format;
+}
 
 /** `usage` */
-export const usageCommand: Command = {
-  help,
-  operands: [],
-  options: {
-    account: { type: "string" },
-    since: { type: "string" },
-    until: { type: "string" },
-    by: { type: "string" },
-    format: { type: "string" },
-  },
-  run: (line, shell) => {
-    const { account, since, until } = line.texts;
-    const nowMs = Date.now();
-    const by = oneOf(groupings, line.texts["by"] ?? "day", "--by");
-    const format = oneOf(formats, line.texts["format"] ?? "table", "--format");
-    const sinceMs = since === undefined ? null : readTime(since, "--since", nowMs);
-    const untilMs = until === undefined ? null : readTime(until, "--until", nowMs);
-    if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
-      throw misuse("--since must be before --until.");
-    return withLedger(shell, async (ledger) => {
-      const rows = await ledger.sumUsage({ accountId: account ?? null, sinceMs, untilMs, by });
-      const json = rows.map((row) => toJson(row, by));
-      return { json, text: describe(rows, { by, format, json }) };
-    });
-  },
-};
-
-function oneOf<Name extends string>(names: readonly Name[], text: string, option: string): Name {
-  const name = names.find((one) => one === text);
-  if (name === undefined)
-    throw misuse(`${option} ${JSON.stringify(text)} is none of: ${names.join(", ")}.`);
-  return name;
+export async function showUsage(
+  shell: Shell,
+  { account, by, format, since, until }: UsageOptions,
+): Promise<Outcome> {
+  const nowMs = Date.now();
+  const sinceMs = since === undefined ? null : readTime(since, "--since", nowMs);
+  const untilMs = until === undefined ? null : readTime(until, "--until", nowMs);
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
+    throw misuse("--since must be before --until.");
+  return withLedger(shell, async (ledger) => {
+    const rows = await ledger.sumUsage({ accountId: account ?? null, sinceMs, untilMs, by });
+    const json = rows.map((row) => toJson(row, by));
+    return { json, text: describe(rows, { by, format, json }) };
+  });
 }
 
 type Json = Readonly<Record<string, string | number>>;

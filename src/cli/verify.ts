@@ -1,42 +1,29 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
-import { type Command, CommandError, misuse, type Shell } from "./command.ts";
+import { CommandError, misuse, type Outcome, type Shell } from "./command.ts";
 import { counted } from "./counted.ts";
 import { withLedger } from "./open-ledger.ts";
 
-const help = `Adds up the whole ledger again, from its first entry, and compares: balances, what is held, every receipt, the chain of
-hashes. Works while the service runs, on one snapshot.
-
-  tributary verify [--against HEAD] [--save-heads FILE]
-
-  --against HEAD      a head as a receipt shows it (acct_...:17:9f86d0...), several with commas between them, or @FILE
-                      with a head a line: proves that nothing up to them was changed or taken away
-  --save-heads FILE   write the heads of all accounts, to be kept where nobody who can write the ledger can change them
-  --json              print {"ok","entries","problems":[]}
-
-Exit code 1 when anything is wrong. The first problem of an account names its first bad entry.
-`;
+interface VerifyOptions {
+  readonly against?: string | undefined;
+  readonly saveHeads?: string | undefined;
+}
 
 /** `verify` */
-export const verifyCommand: Command = {
-  help,
-  operands: [],
-  options: { against: { type: "string" }, "save-heads": { type: "string" } },
-  run: (line, shell) => {
-    const against = readHeads(line.texts["against"], shell);
-    const file = line.texts["save-heads"];
-    return withLedger(shell, async (ledger) => {
-      const report = await ledger.verify(against, file !== undefined);
-      if (file !== undefined && report.ok) writeHeads(resolve(shell.folder, file), report.heads);
-      return {
-        json: toJson(report),
-        text: describe(report, against.length),
-        exitCode: report.ok ? 0 : 1,
-      };
-    });
-  },
-};
+export async function verifyLedger(shell: Shell, options: VerifyOptions): Promise<Outcome> {
+  const against = readHeads(options.against, shell);
+  const file = options.saveHeads;
+  return withLedger(shell, async (ledger) => {
+    const report = await ledger.verify(against, file !== undefined);
+    if (file !== undefined && report.ok) writeHeads(resolve(shell.folder, file), report.heads);
+    return {
+      json: toJson(report),
+      text: describe(report, against.length),
+      exitCode: report.ok ? 0 : 1,
+    };
+  });
+}
 
 function readHeads(text: string | undefined, shell: Shell): readonly string[] {
   if (text === undefined) return [];

@@ -62,6 +62,7 @@ const packageHomes: Readonly<Record<string, string>> = {
   "node-llama-cpp": "../engine/",
   fflate: "../engine/",
   "proper-lockfile": "../engine/",
+  "@commander-js/extra-typings": "cli/",
   undici: "deployment/",
   pg: "ledger/postgres/",
   pino: "telemetry/",

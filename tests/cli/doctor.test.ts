@@ -150,7 +150,7 @@ describe("doctor", () => {
     expect(wrongKey).toMatchObject({ ok: false, exitCode: 1 });
     expect(wrongKey.checks.at(-1)).toMatchObject({
       message: expect.stringMatching(/^401 /) as string,
-      fix: "make a key: tributary key create ACCOUNT",
+      fix: "make a key: `tributary key create ACCOUNT`",
     });
   });
 

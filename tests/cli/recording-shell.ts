@@ -18,7 +18,7 @@ export function openRecordingShell(
   return async (...argv) => {
     const stdout: string[] = [];
     const stderr: string[] = [];
-    const shell: Shell = {
+    const shell: ProcessShell = {
       ...plainShell(folder, environment),
       stdout: { write: (text) => void stdout.push(text), terminal: false },
       stderr: { write: (text) => void stderr.push(text), terminal: false },
@@ -29,11 +29,14 @@ export function openRecordingShell(
   };
 }
 
+/** What a process has, before the words of a command are read. */
+type ProcessShell = Omit<Shell, "json">;
+
 /** A shell in a folder that keeps nothing of what is written. */
-export function plainShell(folder: string, environment: Environment): Shell {
+export function plainShell(folder: string, environment: Environment): ProcessShell {
   return {
     folder,
-    environment,
+    environment: () => environment,
     isFromFile: () => false,
     stdout: { write: () => {}, terminal: false },
     stderr: { write: () => {}, terminal: false },

@@ -1,32 +1,59 @@
+import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { expect, test } from "vitest";
-import { openRecordingShell } from "../cli/recording-shell.ts";
+import { addCommands } from "../../src/cli/commands.ts";
+import { openRecordingShell, plainShell } from "../cli/recording-shell.ts";
 import { readDocument, rowsOf } from "./tables.ts";
 
-/** `account create` of `account create NAME [--credit C]`: what comes before the first operand or option. */
-function nameOf(usage: string): string {
-  return /^[a-z]+(?: [a-z]+)?(?= |$)/.exec(usage)?.[0] ?? "";
+const program = new Command("tributary");
+addCommands({ program, shell: { ...plainShell("/", {}), json: false }, finish: () => {} });
+const actions = program.commands.flatMap((one) => actionsOf(one, []));
+
+interface Action {
+  /** `account create NAME` */
+  readonly usage: string;
+  /** `--credit` */
+  readonly options: readonly string[];
 }
 
-test("README.md lists the commands that --help lists, and no other", async () => {
-  const { stdout } = await openRecordingShell("/")("--help");
-  const indented = stdout.split("\n").filter((line) => /^ {2}[a-z]/.test(line));
-  const helped = indented.flatMap((line) => line.trim().split(/ {2,}/)[0]?.split(", ").map(nameOf));
+function actionsOf(command: CommandUnknownOpts, path: readonly string[]): Action[] {
+  const name = [...path, command.name()];
+  if (command.commands.length > 0)
+    return command.commands.flatMap((inner) => actionsOf(inner, name));
+  const words = command.registeredArguments.map((word) =>
+    word.required ? word.name() : `[${word.name()}]`,
+  );
+  const options = command.options.map(({ long }) => long ?? "");
+  return [{ usage: [...name, ...words].join(" "), options }];
+}
+
+test("README.md lists the commands that there are, with their words and options, and no other", () => {
   const rows = rowsOf(readDocument("README.md"), /^`(?:serve|[a-z]+(?: [a-z]+)?)[ `]/);
   const listed = rows.flatMap(([cell = ""]) =>
-    [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => nameOf(usage)),
+    [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage),
   );
-  expect(helped).toContain("verify");
-  expect(new Set(listed)).toEqual(new Set(helped));
+  const known = new Map(actions.map(({ usage, options }) => [usage, options]));
+  const usages = listed.map((usage) => usage.replaceAll(/ \[?--[a-z-]+(?: [^\s\]]+)?\]?/g, ""));
+  expect(usages).toContain("key create ACCOUNT");
+  expect(new Set(usages)).toEqual(new Set(known.keys()));
+  for (const [index, usage] of usages.entries()) {
+    const options = listed[index]?.match(/--[a-z-]+/g) ?? [];
+    expect(known.get(usage)).toEqual(expect.arrayContaining(options));
+  }
 });
 
-test.each(["usage", "receipt", "verify", "checkpoint", "account create", "key create"])(
-  "%s has help that shows how it is called",
-  async (name) => {
-    const result = await openRecordingShell("/")(...name.split(" "), "--help");
-    expect(result).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(result.stdout).toContain(`  tributary ${name} `);
-  },
-);
+test("--help names every action of every group", async () => {
+  const { stdout } = await openRecordingShell("/")("--help");
+  expect(stdout).toContain("\n  account create|list|show|credit|disable|enable  ");
+  for (const { usage } of actions) expect(stdout).toContain(usage.split(" ")[0]);
+});
+
+test.each(actions)("$usage has help that shows how it is called", async ({ usage, options }) => {
+  const words = usage.split(" ").filter((word) => /^[a-z]/.test(word));
+  const result = await openRecordingShell("/")(...words, "--help");
+  expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(result.stdout).toContain(`Usage: tributary ${words.join(" ")} [options]`);
+  for (const option of options) expect(result.stdout).toMatch(new RegExp(`^ {2}${option}\\b`, "m"));
+});
 
 test("serve --help lists the usual settings with what stands when they are not set", async () => {
   const { stdout } = await openRecordingShell("/")("serve", "--help");
