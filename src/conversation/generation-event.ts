@@ -24,7 +24,7 @@ export interface Usage {
 /** Why the model stopped. `tool-calls` exactly when a call was made and the answer was not cut. */
 export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter";
 
-/** How a generation ended well, as the deployment tells it. `stopSequence`: the one that was met, where it is named. */
+/** How a generation ended well, as the deployment reports it. `stopSequence`: the one that was met, where the engine names it. */
 export interface EngineFinish {
   readonly reason: FinishReason;
   readonly stopSequence: string | null;

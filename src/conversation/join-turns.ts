@@ -2,8 +2,8 @@ import type { AssistantPart, Turn } from "./conversation.ts";
 
 /**
  * The one shape of a list of turns, whichever format it came in: leading system texts become one turn, joined by a
- * blank line in order (empty ones vanish); neighbouring assistant turns become one, so that an answer spelled as several
- * items equals the same answer spelled as one message.
+ * blank line in order (empty ones vanish); neighbouring assistant turns become one, so that an answer written as several
+ * items equals the same answer written as one message.
  */
 export function joinTurns(turns: readonly Turn[]): readonly Turn[] {
   const joined: Turn[] = [];

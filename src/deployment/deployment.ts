@@ -3,8 +3,8 @@ import type { EngineFinish, GenerationEvent, Usage } from "../conversation/gener
 import type { Failure } from "../failure.ts";
 
 /**
- * Exactly one of these ends a generation. `usage`: as the deployment reported it, unchecked, NaN for what it does not
- * tell; null: it told nothing.
+ * Exactly one of these ends a generation. `usage`: as the deployment reported it, unchecked, NaN for figures
+ * that it left out; null: it reported none.
  */
 export type Ending =
   | { readonly type: "finished"; readonly finish: EngineFinish; readonly usage: Usage | null }
@@ -15,7 +15,7 @@ export type Ending =
 export interface GenerationSink {
   /** The deployment said yes: status and opening frames may go out. */
   accepted(): void;
-  /** `batch` is empty where usage came alone, before the end. `usage`: running usage where the engine gives it, unchecked; NaN for what it does not tell. */
+  /** `batch` is empty where usage came alone, before the end. `usage`: running usage where the engine reports it, unchecked; NaN for figures that it left out. */
   events(batch: readonly GenerationEvent[], usage: Usage | null): void;
   /** Once, last. Every part that was begun has been ended when `ending` is "finished". */
   end(ending: Ending): void;
@@ -35,8 +35,8 @@ export interface Prompt {
   readonly inputTokensMax?: number;
 }
 
-/** Plain data from which any thread can prepare prompts for one deployment. */
-export type PromptRecipe = { readonly kind: string } & Readonly<Record<string, unknown>>;
+/** How one deployment wants its prompts: plain data, with which any thread can prepare one. */
+export type PromptSettings = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 /** What is known of a deployment. */
 export interface DeploymentDescription {
@@ -51,7 +51,7 @@ export interface DeploymentDescription {
 /** Where tokens come from. */
 export interface Deployment extends AsyncDisposable {
   /** Changes when the deployment's model becomes known; read it for every request. */
-  recipe(): PromptRecipe;
+  promptSettings(): PromptSettings;
   /** Pure, no I/O. Throws a Failure for what this deployment cannot take. */
   prepare(conversation: Conversation, options: GenerationOptions): Prompt;
   /**
@@ -63,7 +63,7 @@ export interface Deployment extends AsyncDisposable {
   start(prompt: Prompt, outputTokensMax: number, sink: GenerationSink): RunningGeneration;
   describe(): DeploymentDescription;
   /**
-   * The tokens of a prompt by the deployment's own tokenizer; null: it has none, or does not say in time. Never rejects,
+   * The tokens of a prompt by the deployment's own tokenizer; null: it has none, or does not answer in time. Never rejects,
    * and takes at most `limits.countTokensAskMs`.
    */
   countTokens?(prompt: Prompt, signal: AbortSignal): Promise<number | null>;

@@ -4,21 +4,21 @@ import type { SettlementOutcome } from "../ledger/receipt.ts";
 
 /** A generation in the hands of its caller, from before it is admitted until after it has ended. */
 export interface ServedGeneration extends RunningGeneration {
-  /** Ends it for a reason of ours: the caller gets the failure and pays nothing. */
+  /** Ends it for a fault of the service: the caller gets the failure and pays nothing. */
   fail(failure: Failure): void;
 }
 
-/** A fault on our side of a generation that the deployment was serving well. */
-export interface OurFailure {
+/** A fault of the service, in a generation that the deployment was serving well. */
+export interface ServiceFault {
   readonly failure: Failure;
   readonly outcome: SettlementOutcome;
 }
 
-/** What else ends a generation, and what has ended it. */
+/** A generation in the hands of `serveGeneration`: what else ends it, and what has ended it. */
 export interface Control extends ServedGeneration {
-  /** Whether anyone wants it to end. */
+  /** Whether it was cancelled or stopped. */
   readonly stopped: boolean;
-  readonly ours: OurFailure | null;
+  readonly fault: ServiceFault | null;
   attach(upstream: RunningGeneration): void;
   stop(failure: Failure, outcome: SettlementOutcome): void;
 }
@@ -28,7 +28,7 @@ export function openControl(): Control {
   let upstream: RunningGeneration | null = null;
   let paused = false;
   let stopped = false;
-  let ours: OurFailure | null = null;
+  let fault: ServiceFault | null = null;
 
   function cancel(): void {
     stopped = true;
@@ -36,9 +36,9 @@ export function openControl(): Control {
   }
 
   function stop(failure: Failure, outcome: SettlementOutcome): void {
-    // A client that is gone already has its own ending.
+    // A generation that its client has cancelled keeps that ending.
     if (stopped) return;
-    ours = { failure, outcome };
+    fault = { failure, outcome };
     cancel();
   }
 
@@ -46,8 +46,8 @@ export function openControl(): Control {
     get stopped() {
       return stopped;
     },
-    get ours() {
-      return ours;
+    get fault() {
+      return fault;
     },
     attach(started) {
       upstream = started;

@@ -7,7 +7,7 @@ export interface Meter {
   /** Whether the model said anything yet: from then on a client that leaves pays for what was made. */
   readonly outputBegan: boolean;
   add(batch: readonly GenerationEvent[], running: Usage | null): void;
-  /** Usage up to now, in tokens; `reported` (the deployment's last word) wins wherever it makes sense. */
+  /** Usage up to now, in tokens; `reported` (what the deployment said at the end) wins wherever it is credible. */
   usage(reported: Usage | null): Usage;
 }
 
@@ -63,7 +63,7 @@ export function openMeter(facts: MeterFacts): Meter {
   }
 
   function counted(): Usage {
-    // Engines send a token a delta; where they send more at once, the length tells.
+    // Most engines send one token a delta; for those that send several, the characters are counted.
     const tokens = Math.max(deltas, Math.ceil(characters / limits.charactersPerTokenCount));
     const outputTokens = Math.min(tokens, outputTokensMax);
     return {
@@ -83,7 +83,7 @@ export function openMeter(facts: MeterFacts): Meter {
       if (usage !== null) running = credibleUsage(usage, running, bounds());
     },
     usage(reported) {
-      // Running usage was judged when it came: a 0 of before the output is none any more.
+      // `add` may have taken 0 output tokens from before the first delta; after it they are not credible.
       const before = credibleUsage(running, counted(), bounds());
       return reported === null ? before : credibleUsage(reported, before, bounds());
     },

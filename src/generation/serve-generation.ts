@@ -12,7 +12,7 @@ import type { GenerationFacts, Telemetry } from "../telemetry/events.ts";
 import {
   type Control,
   openControl,
-  type OurFailure,
+  type ServiceFault,
   type ServedGeneration,
 } from "./generation-control.ts";
 import { openMeter, type Meter } from "./meter.ts";
@@ -30,7 +30,7 @@ export interface GenerationOrder {
   readonly outputTokensRequested: number | null;
 }
 
-/** How a generation ended for the caller; the settlement is behind it. */
+/** How a generation ended for the caller, once it is settled. */
 export type AnswerEnding =
   | { readonly type: "finished"; readonly finish: Finish }
   | { readonly type: "failed"; readonly failure: Failure }
@@ -39,7 +39,7 @@ export type AnswerEnding =
 /** Where the answer goes. Called synchronously, never before `serveGeneration` has returned. */
 export interface AnswerSink {
   admitted(admission: Admission): void;
-  /** The deployment has room for this much output only. False: the caller has been told another number already. */
+  /** The deployment has room for this much output only. False: headers with another allowance are out already. */
   reduced(allowance: number): boolean;
   accepted(): void;
   /** Once per upstream read. */
@@ -74,7 +74,7 @@ export function serveGeneration(
   parts: GenerationParts,
 ): ServedGeneration {
   const control = openControl();
-  // Nothing in it can reject: what goes wrong becomes the answer's end.
+  // It never rejects: what goes wrong becomes the answer's end.
   void admitAndStart(order, sink, { ...parts, control });
   return control;
 }
@@ -100,7 +100,7 @@ async function admitAndStart(
       streamed: order.streamed,
     });
   } catch (error) {
-    void releaseWhatMayBeHeld(order, error, ledger);
+    void releasePossibleReservation(order, error, ledger);
     sink.end(refusal(error, control), null);
     return;
   }
@@ -121,8 +121,8 @@ async function admitAndStart(
   control.attach(deployment.start(promptOf(order), admission.allowance, generation));
 }
 
-/** When the store's answer was lost, the reservation may stand: without this its slot waits for the lease to end. */
-async function releaseWhatMayBeHeld(
+/** Settles a reservation that may stand though its admission failed: its slot would be held until the lease ends. */
+async function releasePossibleReservation(
   order: GenerationOrder,
   error: unknown,
   ledger: Ledger,
@@ -143,8 +143,8 @@ async function releaseWhatMayBeHeld(
 }
 
 function refusal(error: unknown, control: Control): AnswerEnding {
-  if (control.ours === null && control.stopped) return { type: "cancelled" };
-  return { type: "failed", failure: control.ours?.failure ?? failureFromUnknown(error) };
+  if (control.fault === null && control.stopped) return { type: "cancelled" };
+  return { type: "failed", failure: control.fault?.failure ?? failureFromUnknown(error) };
 }
 
 /** An estimate may cut an allowance, it never refuses: at least one token always fits. */
@@ -152,7 +152,7 @@ function fitting(contextTokens: number | null, inputTokensEstimate: number): num
   return contextTokens === null ? null : Math.max(contextTokens - inputTokensEstimate, 1);
 }
 
-/** From here on a reservation is open: whatever happens, it is settled once and the sink hears one end. */
+/** From here on a reservation is open: whatever happens, it is settled once and the sink gets one end. */
 function openAdmittedGeneration(
   order: GenerationOrder,
   admission: Admission,
@@ -170,15 +170,15 @@ function openAdmittedGeneration(
   const elapsedMs = (): number => Math.round(parts.monotonicMs() - admittedAtMs);
 
   async function settleAndEnd(ending: Ending): Promise<void> {
-    const resolved = resolve(ending, { meter, accepted, ours: control.ours });
+    const resolved = resolve(ending, { meter, accepted, fault: control.fault });
     const times = { firstOutputMs, totalMs: elapsedMs() };
     const chargedNanos = await settle(order, { ...resolved, ...times }, parts);
-    const told = toldOf(order, resolved);
-    sink.end(resolved.answer, { ...told, allowance, chargedNanos, ...times });
+    const facts = factsOf(order, resolved);
+    sink.end(resolved.answer, { ...facts, allowance, chargedNanos, ...times });
   }
 
-  /** Nothing came of the last try and nobody saw it: the same reservation pays for one with less output. */
-  function startedAgain(failure: Failure): boolean {
+  /** Starts the deployment again with a smaller allowance, which the same reservation pays, where the last was too large. */
+  function startAgainWithLess(failure: Failure): boolean {
     const less = accepted || control.stopped ? null : outputTokensLeft(failure);
     if (less === null || cuts >= limits.outputAllowanceCutsMax) return false;
     if (!isReduced(less, sink, control)) return false;
@@ -197,8 +197,8 @@ function openAdmittedGeneration(
     events(batch, running) {
       meter.add(batch, running);
       if (firstOutputMs === null && meter.outputBegan) firstOutputMs = elapsedMs();
-      // Running usage may come alone.
-      if (control.ours !== null || batch.length === 0) return;
+      // A batch is empty where running usage came alone.
+      if (control.fault !== null || batch.length === 0) return;
       try {
         eventOrder.add(batch);
         sink.events(batch);
@@ -208,8 +208,8 @@ function openAdmittedGeneration(
     },
     end(ending) {
       if (ending.type === "failed") {
-        tellRefusal(order.requestId, ending.failure, parts.telemetry);
-        if (startedAgain(ending.failure)) return;
+        logRefusal(order.requestId, ending.failure, parts.telemetry);
+        if (startAgainWithLess(ending.failure)) return;
       }
       void settleAndEnd(wholeOrFailed(ending, eventOrder));
     },
@@ -217,7 +217,7 @@ function openAdmittedGeneration(
   return generation;
 }
 
-function toldOf({ format, streamed }: GenerationOrder, { outcome, usage }: Resolved) {
+function factsOf({ format, streamed }: GenerationOrder, { outcome, usage }: Resolved) {
   return {
     format,
     streamed,
@@ -228,7 +228,7 @@ function toldOf({ format, streamed }: GenerationOrder, { outcome, usage }: Resol
   };
 }
 
-/** A good end in the middle of a part is a bug of ours: no client is told that such an answer is whole. */
+/** A finish in the middle of a part is a bug of the service: such an answer ends as failed, not as whole. */
 function wholeOrFailed(ending: Ending, eventOrder: EventOrderCheck): Ending {
   if (ending.type !== "finished") return ending;
   try {
@@ -239,7 +239,7 @@ function wholeOrFailed(ending: Ending, eventOrder: EventOrderCheck): Ending {
   }
 }
 
-/** Usage of the deployment beyond the bound that was admitted is none. */
+/** The prompt with the bound that was admitted: input usage beyond it is not believed. */
 function promptOf({ inputBound, prompt }: GenerationOrder): Prompt {
   return { ...prompt, inputTokensMax: inputBound };
 }
@@ -265,7 +265,7 @@ function outputTokensLeft({ cause }: Failure): number | null {
   return cause instanceof DeploymentRefusal ? cause.outputTokensFitting : null;
 }
 
-function tellRefusal(requestId: RequestId, { cause }: Failure, telemetry: Telemetry): void {
+function logRefusal(requestId: RequestId, { cause }: Failure, telemetry: Telemetry): void {
   if (cause instanceof DeploymentRefusal)
     telemetry.deploymentRefused({ requestId, ...cause.fields });
 }
@@ -286,7 +286,7 @@ async function settle(
       parts.telemetry.failed({ requestId, code: "internal", cause: error });
       return 0n;
     })
-    // The lease is renewed until then: a settlement that must wait for the store is not overtaken by expiry.
+    // The lease is renewed until then, so that a settlement which waits for the store is not overtaken by expiry.
     .finally(() => parts.leases.drop(requestId));
   const charged = await withinMs(settling, limits.settlementWaitMs, parts.timers ?? systemTimers);
   if (charged !== "late") return charged;
@@ -303,13 +303,13 @@ interface Resolved {
 /** The charge of every ending: what was delivered is paid, what failed is not. */
 function resolve(
   ending: Ending,
-  facts: { readonly meter: Meter; readonly accepted: boolean; readonly ours: OurFailure | null },
+  facts: { readonly meter: Meter; readonly accepted: boolean; readonly fault: ServiceFault | null },
 ): Resolved {
-  const { meter, ours } = facts;
-  if (ours !== null)
+  const { meter, fault } = facts;
+  if (fault !== null)
     return {
-      answer: { type: "failed", failure: ours.failure },
-      outcome: ours.outcome,
+      answer: { type: "failed", failure: fault.failure },
+      outcome: fault.outcome,
       usage: null,
     };
   switch (ending.type) {

@@ -10,7 +10,7 @@ import type { Service } from "./service.ts";
 
 /** An answer on its way out, streamed or whole: both are fed by the same events. */
 export interface AnswerWriter {
-  /** Again, with another context, as long as nothing was written. */
+  /** Called again, with another context, when the allowance is reduced before anything was written. */
   admitted(format: WireFormat<unknown>, context: AnswerContext<unknown>): void;
   accepted(): void;
   events: AnswerSink["events"];

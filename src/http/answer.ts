@@ -36,7 +36,7 @@ export function answerBytes(exchange: Exchange, head: AnswerHead, bytes: Uint8Ar
 export function answerFailure(exchange: Exchange, failure: Failure): void {
   exchange.record.failureCode = failure.code;
   const answer = buildErrorAnswer(failure, exchange.shape, exchange.requestId);
-  // After a slow body the rest of it would be read as the next request.
+  // Without this, the rest of a slow body would be read as the next request.
   const closing = failure.code === "request_timeout" ? { connection: "close" } : {};
   const headers = {
     ...answer.headers,
@@ -46,7 +46,7 @@ export function answerFailure(exchange: Exchange, failure: Failure): void {
   answerJson(exchange, { status: answer.status, headers }, answer.body);
 }
 
-/** The headers that inform a client about its rate, in the spelling of its format. */
+/** The headers that inform a client about its rate, under the names of its format. */
 export function rateHeaders(
   rate: RateState | null,
   shape: ErrorShape,

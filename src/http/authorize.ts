@@ -11,7 +11,7 @@ import type { GenerationRoute, Service } from "./service.ts";
 export type Purpose =
   | { readonly type: "generation"; readonly preferredKey: GenerationRoute["preferredKey"] }
   | { readonly type: "count-tokens" }
-  /** At the caller's own account; counts for no rate, and needs no credit. */
+  /** A look at the caller's own account: it counts for no rate, and needs no credit. */
   | { readonly type: "look" };
 
 /** Who calls, and the place that the request has among those of its account until its response is over. */
@@ -35,7 +35,7 @@ export async function authorize(
     purpose.type === "generation",
   );
   exchange.record.caller = caller;
-  // Bytes that are no HTTP were answered meanwhile; see endMalformed of server.ts.
+  // `endMalformed` of server.ts has answered meanwhile.
   if (exchange.response.headersSent) throw brokenOff();
   const headers = rateHeaders(caller.rate, exchange.shape, service.now());
   for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
@@ -48,7 +48,7 @@ export async function authorize(
   return { caller, entry };
 }
 
-/** A request that the bounds of its account refuse does not count for the rate, as none that is answered 429 does. */
+/** Runs a step, and gives the rate ticket back where it ends in `too_many_concurrent`: no answer 429 counts for the rate. */
 export async function withTicketBack<Value>(
   caller: Caller,
   { ledger }: Pick<Service, "ledger">,
@@ -64,7 +64,7 @@ export async function withTicketBack<Value>(
   }
 }
 
-/** What a request hears that comes, or is still being sent, while the service ends. */
+/** The Failure of a request that comes, or is still being sent, while the service ends. */
 export function shuttingDown(): Failure {
   return new Failure("overloaded", "The service is shutting down. Try again in a moment.", {
     retryAfterSeconds: 5,

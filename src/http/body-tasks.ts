@@ -1,4 +1,4 @@
-import type { Prompt, PromptRecipe } from "../deployment/deployment.ts";
+import type { Prompt, PromptSettings } from "../deployment/deployment.ts";
 import type { FailureData } from "../failure.ts";
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
@@ -12,14 +12,14 @@ export type BodyTask =
       readonly bytes: Uint8Array<ArrayBuffer>;
       readonly accountId: string;
       /** null: the deployment is not known yet; the request is checked only. */
-      readonly recipe: PromptRecipe | null;
+      readonly promptSettings: PromptSettings | null;
     }
   | {
       readonly type: "count-tokens";
       readonly bytes: Uint8Array<ArrayBuffer>;
       readonly accountId: string;
       /** null: the deployment counts no tokens, so that no prompt is needed. */
-      readonly recipe: PromptRecipe | null;
+      readonly promptSettings: PromptSettings | null;
     };
 
 /** An estimate of a conversation's tokens, and the prompt by which the deployment itself can count them. */
@@ -28,13 +28,13 @@ export interface CountedTokens {
   readonly prompt: Prompt | null;
 }
 
-/** What comes back. */
+/** What a body worker answers. */
 export type BodyTaskAnswer =
   | { readonly type: "prepared"; readonly prepared: PreparedRequest }
   | { readonly type: "counted"; readonly counted: CountedTokens }
   | { readonly type: "failed"; readonly failure: FailureData };
 
-/** A task as it travels: the keys may be others than at the one before. */
+/** A task on its way to the thread, with the keys of its moment: a rotation may have changed them since the last task. */
 export type SealedBodyTask = BodyTask & {
   readonly sealKeys: readonly SealKey[];
 };

@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
-import type { PromptRecipe } from "../deployment/deployment.ts";
+import type { PromptSettings } from "../deployment/deployment.ts";
 import { failureFromUnknown, failureToData } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { wireFormats } from "../formats/formats.ts";
@@ -41,7 +41,7 @@ function prepare(task: SealedBodyTask & { readonly type: "prepare" }): PreparedR
   const prepared = prepareRequest(task.bytes, {
     format: wireFormats[task.format],
     reasoning: openReasoningSeal(task.sealKeys, task.accountId),
-    buildPrompt: promptBuilder(task.recipe),
+    buildPrompt: promptBuilder(task.promptSettings),
   });
   const bytes = prepared.prompt?.bytes;
   // Memory that is shared with other buffers cannot be handed over.
@@ -50,9 +50,9 @@ function prepare(task: SealedBodyTask & { readonly type: "prepare" }): PreparedR
     : { ...prepared, prompt: { bytes: bytes.slice() } };
 }
 
-function promptBuilder(recipe: PromptRecipe | null): PromptBuilder {
-  if (recipe === null) return null;
-  return (conversation, options) => prepareOpenaiPrompt(recipe, conversation, options);
+function promptBuilder(promptSettings: PromptSettings | null): PromptBuilder {
+  if (promptSettings === null) return null;
+  return (conversation, options) => prepareOpenaiPrompt(promptSettings, conversation, options);
 }
 
 async function countTokens(
@@ -64,7 +64,7 @@ async function countTokens(
     parseJsonBody(task.bytes),
     openReasoningSeal(task.sealKeys, task.accountId),
   );
-  const written = promptBuilder(task.recipe)?.(countable.conversation, noOptions) ?? null;
+  const written = promptBuilder(task.promptSettings)?.(countable.conversation, noOptions) ?? null;
   const isAsked = written !== null && written.bytes.byteLength <= limits.countTokensAskBytesMax;
   return { tokens: countTextTokens(countable), prompt: isAsked ? written : null };
 }

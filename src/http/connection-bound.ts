@@ -3,7 +3,7 @@ import { limits } from "../limits.ts";
 
 /**
  * Connections of callers that leave descriptors for everything else: one a generation for its deployment, and a reserve
- * for the ledger, its files, logs and the operator. Without this the last callers would take those, and every request
+ * for the ledger, its files, logs and the operator. Without this bound the last callers would take those, and every request
  * would fail for want of a deployment.
  */
 export function connectionsMax(descriptors: number, generationsMax: number): number {
@@ -12,7 +12,7 @@ export function connectionsMax(descriptors: number, generationsMax: number): num
   return Math.floor(Math.max(usable - generationsMax, usable / 2));
 }
 
-/** Bounds what a server accepts; what comes beyond is closed at once, and told at most once a minute. */
+/** Bounds the connections of a server; one beyond is closed at once, and `onFull` is called at most once a minute. */
 export function boundConnections(
   server: Server,
   generationsMax: number,
@@ -28,7 +28,7 @@ export function boundConnections(
   });
 }
 
-/** How many files and connections the system lets this process have open; infinite where it does not tell. */
+/** How many files and connections the system lets this process have open; infinite where it reports no number. */
 function openFilesMax(): number {
   const report = process.report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };

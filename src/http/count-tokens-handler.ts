@@ -22,9 +22,9 @@ export async function handleCountTokens(exchange: Exchange, service: Service): P
   if (bytes === null) throw new Error("a body within the limit was not kept");
   const { deployment, workers } = service;
   const { accountId } = caller;
-  const recipe = deployment.countTokens === undefined ? null : deployment.recipe();
+  const promptSettings = deployment.countTokens === undefined ? null : deployment.promptSettings();
   const { prompt, tokens } = await workers.countTokens(
-    { type: "count-tokens", bytes, accountId, recipe },
+    { type: "count-tokens", bytes, accountId, promptSettings },
     exchange.gone,
   );
   entry.release();

@@ -10,8 +10,8 @@ export interface DrainOrder {
   /** Milliseconds that running generations have. */
   readonly withinMs: number;
   /**
-   * `open`: clients are told by an answer; `closed`: by a refused connection, upon which a proxy turns to another replica
-   * even where it must not repeat a request. What comes on connections that exist is served then, and ends them.
+   * `open`: new requests are refused by an answer; `closed`: by a refused connection, upon which a proxy turns to another
+   * replica even where it must not repeat a request. Requests on open connections are served then, and end them.
    */
   readonly listener: "open" | "closed";
 }
@@ -20,7 +20,7 @@ export interface DrainOrder {
 export interface DrainParts {
   readonly server: Server;
   readonly service: Service;
-  /** Those that are under way. */
+  /** The exchanges under way. */
   readonly exchanges: ReadonlySet<Exchange>;
 }
 
@@ -47,21 +47,21 @@ export async function drain(order: DrainOrder, parts: DrainParts): Promise<void>
   await becomes(isIdle, service.monotonicMs() + limits.drainSettleMs, service);
 }
 
-/** A caller who has shown no key is not waited for once its answer is written: it may never read it. */
+/** Whether a drain waits for an exchange; without a known caller only until its answer is written, as it may never be read. */
 function isBusy({ record, response }: Exchange): boolean {
   return record.caller !== null || !response.writableEnded;
 }
 
 /**
- * Not the server's own `close`, which ends idle connections too: a proxy may be writing its next request there. After a
- * turn of the event loop, in which node has taken over what the kernel had accepted; the rest would be reset.
+ * Closes the listener alone: the server's own `close` ends idle connections too, where a proxy may be writing its next
+ * request. The turn of the event loop lets Node take over what the kernel has accepted, which would be reset otherwise.
  */
 async function stopListening(server: Server): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   NetServer.prototype.close.call(server);
 }
 
-/** Until all is idle, and proxies have used up the connections that they keep, or have had a moment to. */
+/** Resolves when all is idle and proxies have used up their open connections, or have had `drainConnectionsMs` for it. */
 async function serveOpenConnections(
   { server, service }: DrainParts,
   until: { readonly endMs: number; readonly isIdle: () => boolean },

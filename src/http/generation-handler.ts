@@ -19,7 +19,7 @@ import { inputTooLarge, type PreparedRequest, prepareRequest } from "./prepare-r
 import { readRequestBody } from "./request-body.ts";
 import type { GenerationRoute, Service } from "./service.ts";
 
-/** Bytes of the largest body whose bound may be admitted, were there nothing but its bytes. */
+/** Bytes above which a body exceeds the input bound, whatever it holds. */
 const largestBodyWithinBound = limits.inputBoundMax - inputBound(0, 0, 0);
 
 /** Serves a generation in any format; resolves when it has ended and is settled. Throws a Failure before admission. */
@@ -40,7 +40,7 @@ export async function handleGeneration(
   await answer(exchange, order, { service, onDecided: () => authorized.entry.release() });
 }
 
-/** Until the client has its whole answer or is gone: a drain must not cut off what a slow reader has yet to read. */
+/** Counts a request until its client has the whole answer or is gone: a drain must not cut off a slow reader. */
 function countForDrain({ response }: Exchange, { state }: Service): void {
   if (response.closed) return;
   state.requests += 1;
@@ -49,7 +49,7 @@ function countForDrain({ response }: Exchange, { state }: Service): void {
   });
 }
 
-/** One of the generations that this process runs at once, until its answer has been read or its reader is gone. */
+/** Takes one of the `generationsMax` places, until the client has the whole answer or is gone. */
 function takePlace({ response }: Exchange, { settings, state }: Service): void {
   if (state.places >= settings.generationsMax)
     throw new Failure(
@@ -88,7 +88,7 @@ async function readOrder(
     exchange.response,
     { entry, keptBytesMax: largestBodyWithinBound, timers: service.timers },
   );
-  // No conversation is so short that a body of so many bytes could be admitted: it is not even parsed.
+  // A body of so many bytes is above the input bound whatever it holds, so it is refused unparsed.
   if (bytes === null) throw inputTooLarge(inputBound(bodyBytes, 0, 0));
   const { gone } = exchange;
   const prepared = await prepareWhenReady(bytes, { caller, service, format, seal, gone });
@@ -114,8 +114,8 @@ type PreparedWithPrompt = PreparedRequest & {
 };
 
 /**
- * A bad request is told so even while the deployment is not ready: it is checked first, and prepared again when the
- * deployment can say how it wants its prompt.
+ * Prepares a request, and waits for a deployment that is not ready. The request is checked before that wait, so that a
+ * bad one is refused at once, and prepared again after it, with the prompt settings that the deployment then has.
  */
 async function prepareWhenReady(
   bytes: Uint8Array<ArrayBuffer>,
@@ -143,7 +143,7 @@ async function prepareWhenReady(
             format: parts.format.name,
             bytes: body,
             accountId: parts.caller.accountId,
-            recipe: ready ? deployment.recipe() : null,
+            promptSettings: ready ? deployment.promptSettings() : null,
           },
           parts.gone,
         );

@@ -8,8 +8,8 @@ export function handleAlive(exchange: Exchange): void {
 }
 
 /**
- * This process takes requests and its ledger can be written; otherwise 503 with the reasons. A deployment that is away
- * makes it unready only for who asks with `?deployment=1`: no replica could answer better, and callers are to hear why.
+ * 200 while this process takes requests and its ledger can be written, else 503 with the reasons. A deployment that is
+ * away counts with `?deployment=1` only: no other replica could answer better, and callers get the reason from this one.
  */
 export async function handleReady(exchange: Exchange, service: Service): Promise<void> {
   const { readiness, state } = service;

@@ -4,7 +4,7 @@ import { answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";
 
-// The service has no release dates of models to tell; both envelopes want one.
+// Both envelopes require a date of creation, and the service knows none of its model: this one is fixed.
 const createdAtSeconds = 1_767_225_600;
 const createdAt = new Date(createdAtSeconds * 1_000).toISOString().replace(".000Z", "Z");
 

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 
-/** The JSON object that the bytes spell, or a Failure that says what to mend. */
+/** Parses a body as a JSON object; throws a Failure that says what to mend. */
 export function parseJsonBody(bytes: Uint8Array<ArrayBuffer>): Readonly<Record<string, unknown>> {
   if (!isUtf8(bytes)) throw invalid("The body is not valid UTF-8.");
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -18,7 +18,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's own words quote the body.
+    // The message of JSON.parse quotes the body, so only the position is taken from it.
     const position = / at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
     const where = position === undefined ? "" : ` It breaks at character ${position}.`;
     throw new Failure("invalid_request", `The body is not valid JSON.${where}`, { cause: error });

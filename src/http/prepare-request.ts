@@ -14,11 +14,11 @@ export interface PreparedRequest {
   readonly inputBound: number;
   /** Plain data of the format that parsed the request. */
   readonly echo: unknown;
-  /** null when the deployment could not say yet how it wants it. */
+  /** null: the prompt settings of the deployment were not known yet. */
   readonly prompt: Prompt | null;
 }
 
-/** Makes a prompt of a conversation; null: the deployment is not known yet. */
+/** Makes a prompt of a conversation; null: the prompt settings of the deployment are not known yet. */
 export type PromptBuilder =
   | ((conversation: Conversation, options: GenerationOptions) => Prompt)
   | null;

@@ -9,7 +9,7 @@ import { shareCheck } from "./shared-check.ts";
 /** Why the service is not ready, by what it depends on; {} when it is. */
 export type NotReadyReasons = Readonly<Partial<Record<"ledger" | "deployment", string>>>;
 
-/** What `/readyz` asks, whoever sends it and however often. */
+/** What `/readyz` asks; ledger and deployment are asked once in a while, however often it is called. */
 export interface Readiness {
   /** Whether the ledger can be written. */
   ledger(): Promise<NotReadyReasons>;
@@ -26,13 +26,13 @@ export interface ReadinessParts {
   readonly timers?: Timers;
 }
 
-/** Opens the readiness of a service. A ledger that fails is told to the log once, and once more when it is back. */
+/** Opens the readiness of a service. The log gets a line when the ledger fails, and one when it is back. */
 export function openReadiness(parts: ReadinessParts): Readiness {
   const { deployment, ledger, telemetry } = parts;
-  let told: string | null = null;
+  let loggedReason: string | null = null;
   const common = {
     heldMs: limits.readinessHeldMs,
-    patienceMs: limits.readinessMs,
+    timeoutMs: limits.readinessMs,
     monotonicMs: parts.monotonicMs,
     timers: parts.timers ?? systemTimers,
   };
@@ -45,17 +45,17 @@ export function openReadiness(parts: ReadinessParts): Readiness {
     silence: () => silent("The deployment"),
   });
 
-  function tell(failure: Failure | null): void {
+  function logChange(failure: Failure | null): void {
     const reason = failure?.message ?? null;
-    if (reason === told) return;
-    told = reason;
+    if (reason === loggedReason) return;
+    loggedReason = reason;
     if (failure === null) telemetry.lifecycle("ready again", {});
     else telemetry.notReady({ reason: failure.message, cause: failure.facts.cause ?? failure });
   }
 
   async function reasonsOfLedger(): Promise<NotReadyReasons> {
     const failure = await askLedger();
-    tell(failure);
+    logChange(failure);
     return failure === null ? {} : { ledger: failure.message };
   }
 

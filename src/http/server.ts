@@ -31,14 +31,14 @@ export async function listen(
   const exchanges = new Set<Exchange>();
   let drained: Promise<void> | null = null;
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    // What comes on a connection of a listener that is closed is its last: a proxy then turns to another replica.
+    // A request that comes once the listener is closed is the last of its connection: a proxy then turns to another replica.
     if (!server.listening) response.shouldKeepAlive = false;
     void serveExchange(request, response, { service, newest, exchanges });
   };
   const server = createServer(
     {
       headersTimeout: limits.requestReceiveMs,
-      // Bodies have their own clock, in request-body.ts: a slow one gets an answer in the caller's format.
+      // `readRequestBody` limits the time of bodies, so that a slow one gets an answer in the caller's format.
       requestTimeout: 0,
       connectionsCheckingInterval: 1_000,
       keepAliveTimeout: limits.keepAliveMs,
@@ -47,9 +47,9 @@ export async function listen(
     },
     handle,
   );
-  // Without this, node tells every client to go on before its key has been looked at.
+  // Without this listener, Node answers `100 continue` before the key has been checked.
   server.on("checkContinue", handle);
-  // An expectation that nobody knows is no reason to refuse what can be served.
+  // Without this listener, Node refuses an expectation that it does not know; the request can be served all the same.
   server.on("checkExpectation", handle);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const exchange = newest.get(socket);
@@ -148,7 +148,7 @@ async function serveExchange(
   });
 }
 
-/** Refuses what a proxy in front may have read otherwise than Node did. */
+/** Refuses a request that a proxy in front may have read differently than Node did. */
 function ensureOneMeaning({ headers, rawHeaders }: IncomingMessage): void {
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
@@ -172,9 +172,9 @@ function fail(exchange: Exchange, error: unknown, service: Service): void {
       code: failure.code,
       cause: failure.facts.cause ?? failure,
     });
-  // endMalformed has answered while the handler was waiting; that answer is on its way.
+  // `endMalformed` has answered while the handler was waiting; that answer is on its way.
   if (exchange.response.writableEnded) return;
-  // Answers that had begun are ended by their own writer; here that writer itself broke.
+  // An AnswerWriter ends an answer that had begun; a Failure comes here only when the writer itself broke.
   if (exchange.response.headersSent) exchange.response.destroy();
   else answerFailure(exchange, failure);
 }
@@ -191,7 +191,7 @@ function allowOrigin(exchange: Exchange, origins: readonly string[]): void {
   );
 }
 
-/** A browser asks before it sends a key. Only for origins that are allowed; others see no permission. */
+/** Answers the preflight request of a browser; false where it is none, or its origin is not allowed. */
 function answerPreflight(exchange: Exchange): boolean {
   const { request, response } = exchange;
   const asked = request.headers["access-control-request-method"];
@@ -207,7 +207,7 @@ function answerPreflight(exchange: Exchange): boolean {
   return true;
 }
 
-/** What never became a request: there is no path to choose an error shape by, so it is the smallest answer. */
+/** Answers bytes that never became a request: without a path there is no error shape to choose, so there is no body. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
@@ -222,7 +222,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
-/** Bytes that are no HTTP, behind or inside a request that is being served: they must not get into its answer. */
+/** Ends an exchange behind or inside whose request came bytes that are no HTTP: its answer is not mixed with another. */
 function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: Socket): void {
   const { request, response } = exchange;
   if (!socket.writable || error.code === "ECONNRESET") {
@@ -241,7 +241,7 @@ function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: 
         { cause: error },
       ),
     );
-  // Headers that are out may have promised to go on; nothing that comes on this connection can be read any more.
+  // The headers that were sent may say `keep-alive`, but the parser reads nothing more of this connection.
   if (response.writableFinished) socket.destroySoon();
   else response.once("finish", () => socket.destroySoon());
 }

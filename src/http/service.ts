@@ -13,7 +13,7 @@ import type { Readiness } from "./readiness.ts";
 export interface Service extends GenerationParts {
   readonly ledger: Ledger & LedgerForCallers;
   readonly workers: BodyWorkers;
-  /** As they are now: a rotation reaches a running service. */
+  /** The keys of this moment: a rotation reaches a running service. */
   readonly sealKeys: readonly SealKey[];
   readonly settings: ServiceSettings;
   readonly timers: Timers;
@@ -38,17 +38,17 @@ export interface ServiceSettings {
 
 /** What changes while the process runs. */
 export interface ServiceState {
-  /** Told to stop: `/readyz` fails, and requests are still served until balancers have seen it. */
+  /** The process is about to stop: `/readyz` fails, and requests are still served until balancers have seen it. */
   leaving: boolean;
   /** New requests are refused. */
   draining: boolean;
-  /** The time of the drain is over: what still reads its body is not admitted any more. */
+  /** The time of the drain is over: a request whose body is still being read is not admitted any more. */
   closing: boolean;
   /** Generation requests from after authorization until their clients have the answer or are gone. */
   requests: number;
-  /** Of them, those from their admission on: what the process runs at once is bounded. */
+  /** Of these requests, those that hold one of the `generationsMax` places. */
   places: number;
-  /** Those of them that are being served. */
+  /** The generations that are being served. */
   readonly generations: Set<ServedGeneration>;
 }
 

@@ -2,27 +2,27 @@ import type { Failure } from "../failure.ts";
 import { failureFromUnknown } from "../failure.ts";
 import type { Timers } from "../timers.ts";
 
-/** Asks a question that others ask too; null: it is well. Never rejects. */
+/** Resolves with the failure of a check that its callers share; null: it is well. Never rejects. */
 export type SharedCheck = () => Promise<Failure | null>;
 
-/** How long an outcome counts, and what stands for an answer that does not come. */
+/** How long an outcome counts, how long a check may take, and the failure of one that takes longer. */
 export interface SharedCheckParts {
   readonly heldMs: number;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly silence: () => Failure;
   readonly monotonicMs: () => number;
   readonly timers: Timers;
 }
 
 /**
- * A check that any number may ask for: one question at a time, whose outcome counts for a while. One that does not end
- * is not asked again before it does; whoever asks meanwhile is told of the silence.
+ * Shares one check between any number of callers: it runs once at a time, and its outcome counts for `heldMs`. One that
+ * does not end is not run again before it does; callers get `silence()` meanwhile.
  */
 export function shareCheck(
   check: (signal: AbortSignal) => Promise<void>,
   parts: SharedCheckParts,
 ): SharedCheck {
-  const { heldMs, monotonicMs, patienceMs, silence, timers } = parts;
+  const { heldMs, monotonicMs, timeoutMs, silence, timers } = parts;
   let last: { readonly outcome: Failure | null; readonly atMs: number } | null = null;
   let underWay: Promise<Failure | null> | null = null;
 
@@ -33,7 +33,7 @@ export function shareCheck(
       const failure = silence();
       answer.resolve(failure);
       late.abort(failure);
-    }, patienceMs);
+    }, timeoutMs);
     const settle = (outcome: Failure | null): void => {
       timers.clear(timer);
       underWay = null;

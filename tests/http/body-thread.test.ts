@@ -80,7 +80,7 @@ it("a bug behind a large body reaches the log with its class and its place, in t
   const bytes = new Uint8Array(new TextEncoder().encode('{"messages":[]}'));
   const task = { type: "prepare", format: "none" as never, bytes, accountId: "acct_a" } as const;
   const cause = await causeOf(
-    workers.prepare({ ...task, recipe: null }, new AbortController().signal),
+    workers.prepare({ ...task, promptSettings: null }, new AbortController().signal),
   );
   const told = describeCause(cause, { withMessages: false, redact: (text) => text });
   expect(told).toMatchObject({ name: "TypeError", message: null });

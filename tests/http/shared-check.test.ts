@@ -19,7 +19,7 @@ function open(): {
     },
     {
       heldMs: 1_000,
-      patienceMs: 2_000,
+      timeoutMs: 2_000,
       silence: () => new Failure("overloaded", "silent"),
       monotonicMs: () => nowMs,
       timers: {

@@ -143,7 +143,7 @@ export function deploymentOf(contextTokens: number | null, start: Deployment["st
     throw new Error("the simulation does not get here");
   };
   return {
-    recipe: never,
+    promptSettings: never,
     prepare: never,
     whenReady: () => Promise.resolve(),
     start,

@@ -110,8 +110,8 @@ class EmbeddedEngine implements EmbeddedDeployment {
     return this.#supervisor.processId;
   }
 
-  recipe(): ReturnType<Deployment["recipe"]> {
-    return this.#inner().recipe();
+  promptSettings(): ReturnType<Deployment["promptSettings"]> {
+    return this.#inner().promptSettings();
   }
 
   prepare(...given: Parameters<Deployment["prepare"]>): ReturnType<Deployment["prepare"]> {

@@ -9,7 +9,7 @@ import type {
   DeploymentDescription,
   GenerationSink,
   Prompt,
-  PromptRecipe,
+  PromptSettings,
   RunningGeneration,
 } from "../deployment.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
@@ -20,7 +20,7 @@ import { discover, type Discovery, refuseStatus } from "./discovery.ts";
 import { EngineRoutes } from "./engine-routes.ts";
 import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.ts";
 import { isOtherEngine, judgeEnding, tooLongForContext } from "./judge-ending.ts";
-import { completeBody, openaiPromptRecipe, prepareOpenaiPrompt } from "./request.ts";
+import { completeBody, openaiPromptSettings, prepareOpenaiPrompt } from "./request.ts";
 import { askForTokenCount } from "./tokenizer.ts";
 import { type GenerationHooks, UpstreamGeneration } from "./upstream-generation.ts";
 
@@ -101,14 +101,14 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#look();
   }
 
-  recipe(): PromptRecipe {
+  promptSettings(): PromptSettings {
     const { extraFields, reasoningField } = this.#settings;
     const takesEffort = this.#found?.takesEffort ?? true;
-    return openaiPromptRecipe(this.#dialect(), reasoningField, { takesEffort, extraFields });
+    return openaiPromptSettings(this.#dialect(), reasoningField, { takesEffort, extraFields });
   }
 
   prepare(conversation: Conversation, options: GenerationOptions): Prompt {
-    return prepareOpenaiPrompt(this.recipe(), conversation, options);
+    return prepareOpenaiPrompt(this.promptSettings(), conversation, options);
   }
 
   async whenReady(signal: AbortSignal): Promise<void> {

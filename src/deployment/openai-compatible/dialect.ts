@@ -1,4 +1,4 @@
-import type { PromptRecipe } from "../deployment.ts";
+import type { PromptSettings } from "../deployment.ts";
 
 /** The engines whose habits are known; `generic` sends only what every OpenAI-compatible server takes. */
 export type DialectName = "vllm" | "sglang" | "llama-cpp" | "ollama" | "embedded" | "generic";
@@ -6,7 +6,7 @@ export type DialectName = "vllm" | "sglang" | "llama-cpp" | "ollama" | "embedded
 /** The field in which earlier reasoning goes back to the deployment. */
 export type ReasoningField = "reasoning_content" | "reasoning";
 
-/** What an engine accepts and how it spells it. */
+/** What an engine accepts, and under which names. */
 export interface Dialect {
   /** Usage with every chunk, so that an answer that is cut can be charged by the engine's own count. */
   readonly continuousUsage: boolean;
@@ -15,9 +15,9 @@ export interface Dialect {
   readonly topPLeast: number;
   /** Whether `strict` of a tool means anything there. */
   readonly strict: boolean;
-  /** How a choice of one tool is told. `alone`: the engine takes no name, so only that tool is shown and required. */
+  /** How a choice of one tool is sent. `alone`: the engine takes no name, so only that tool is sent, with `required`. */
   readonly namedToolChoice: "named" | "alone";
-  /** Whether `tool_choice` means anything; where it does not, `none` is told by showing no tools. */
+  /** Whether the engine reads `tool_choice`; where it does not, no tools are sent for `none`. */
   readonly toolChoice: boolean;
   /** What callers may ask for, and the engine's word for it. An effort that is not here is left out. */
   readonly reasoningEfforts: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface Dialect {
   readonly parsesArguments: boolean;
   /** Whether an answer says which stop sequence ended it. */
   readonly namesStopSequence: boolean;
-  /** Whether a conversation that is too long loses its beginning instead of being refused. */
+  /** Whether the engine cuts off the beginning of a conversation that is too long, instead of refusing it. */
   readonly truncates: boolean;
   /** The routes by which it counts tokens; null: it has none, or none that knows templates. */
   readonly tokenizer: TokenizerName | null;
@@ -41,12 +41,12 @@ export type ExtraField = "continuous_usage_stats" | "strict" | "top_k";
 
 /** What is known of one engine beside its dialect; plain data. */
 export interface EngineHabits {
-  /** False where its model does not think and it refuses to be told how much. */
+  /** False where the model does not reason, and the engine refuses an effort for it. */
   readonly takesEffort: boolean;
   readonly extraFields: readonly ExtraField[];
 }
 
-// The three words every version knows; the rest of what OpenAI's clients send is put beside the nearest.
+// The three efforts that every version knows; the others that OpenAI's clients send become the nearest of them.
 const lowToHigh = {
   minimal: "low",
   low: "low",
@@ -124,9 +124,9 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
 };
 
-/** The dialect of a recipe, which came as plain data, with what is known of its engine; an unknown one is generic. */
-export function dialectOf(recipe: PromptRecipe): Dialect {
-  const { dialect: name, takesEffort, extraFields: extra } = recipe;
+/** The dialect that prompt settings name, with the habits of their engine; an unknown name is generic. */
+export function dialectOf(promptSettings: PromptSettings): Dialect {
+  const { dialect: name, takesEffort, extraFields: extra } = promptSettings;
   const dialect =
     typeof name === "string" && Object.hasOwn(dialects, name)
       ? dialects[name as DialectName]

@@ -6,7 +6,7 @@ import type {
   Tool,
   Turn,
 } from "../../conversation/conversation.ts";
-import type { Prompt, PromptRecipe } from "../deployment.ts";
+import type { Prompt, PromptSettings } from "../deployment.ts";
 import {
   type Dialect,
   type DialectName,
@@ -16,11 +16,11 @@ import {
 } from "./dialect.ts";
 
 /** The plain data that says how prompts for this deployment are written. */
-export function openaiPromptRecipe(
+export function openaiPromptSettings(
   dialect: DialectName,
   reasoningField: ReasoningField,
   habits: Partial<EngineHabits> = {},
-): PromptRecipe {
+): PromptSettings {
   const { takesEffort = true, extraFields = [] } = habits;
   return { kind: "openai-compatible", dialect, reasoningField, takesEffort, extraFields };
 }
@@ -30,12 +30,13 @@ export function openaiPromptRecipe(
  * bytes, on any thread, so that the engine's prefix cache holds.
  */
 export function prepareOpenaiPrompt(
-  recipe: PromptRecipe,
+  promptSettings: PromptSettings,
   conversation: Conversation,
   options: GenerationOptions,
 ): Prompt {
-  const dialect = dialectOf(recipe);
-  const setting = recipe["reasoningField"] === "reasoning" ? "reasoning" : "reasoning_content";
+  const dialect = dialectOf(promptSettings);
+  const setting =
+    promptSettings["reasoningField"] === "reasoning" ? "reasoning" : "reasoning_content";
   const body: MutableJson = {
     messages: conversation.turns.map((turn) =>
       message(turn, { dialect, reasoningField: dialect.reasoningField ?? setting }),

@@ -19,7 +19,7 @@ const prompt = { bytes: new TextEncoder().encode('{"messages":[]') };
 async function found(engine: ScriptedDeployment, settings?: Partial<OpenaiCompatibleSettings>) {
   await using deployment = openDeployment(engine.url, settings);
   await deployment.whenReady(never);
-  const { dialect, takesEffort } = deployment.recipe();
+  const { dialect, takesEffort } = deployment.promptSettings();
   return { ...deployment.describe(), dialect, takesEffort };
 }
 

@@ -8,7 +8,7 @@ import type {
 import type { DialectName } from "../../../src/deployment/openai-compatible/dialect.ts";
 import {
   completeBody,
-  openaiPromptRecipe,
+  openaiPromptSettings,
   prepareOpenaiPrompt,
 } from "../../../src/deployment/openai-compatible/request.ts";
 
@@ -43,9 +43,9 @@ function bodyOf(
   options: Partial<GenerationOptions> = {},
   dialect: DialectName = "generic",
 ): Record<string, unknown> {
-  const recipe = openaiPromptRecipe(dialect, "reasoning_content");
+  const promptSettings = openaiPromptSettings(dialect, "reasoning_content");
   const prompt = prepareOpenaiPrompt(
-    recipe,
+    promptSettings,
     { ...plain, ...conversation },
     { ...noOptions, ...options },
   );
@@ -232,8 +232,8 @@ describe("the dialects", () => {
   test("give reasoning back in the field that is set, and to Ollama in the only one that it reads", () => {
     const turns = [{ role: "assistant", parts: [{ type: "reasoning", text: "r" }] }] as const;
     const field = (dialect: DialectName, setting: "reasoning" | "reasoning_content") => {
-      const recipe = openaiPromptRecipe(dialect, setting);
-      const { bytes } = prepareOpenaiPrompt(recipe, { ...plain, turns }, noOptions);
+      const promptSettings = openaiPromptSettings(dialect, setting);
+      const { bytes } = prepareOpenaiPrompt(promptSettings, { ...plain, turns }, noOptions);
       return /"(reasoning[a-z_]*)":"r"/u.exec(Buffer.from(bytes).toString("utf8"))?.[1];
     };
     expect(field("vllm", "reasoning_content")).toBe("reasoning_content");
@@ -272,8 +272,8 @@ describe("the dialects", () => {
   test("leave the effort out where the engine says that its model does not think", () => {
     const options = { ...noOptions, reasoningEffort: "low" };
     const effort = (takesEffort: boolean): unknown => {
-      const recipe = openaiPromptRecipe("ollama", "reasoning_content", { takesEffort });
-      const prompt = prepareOpenaiPrompt(recipe, plain, options);
+      const promptSettings = openaiPromptSettings("ollama", "reasoning_content", { takesEffort });
+      const prompt = prepareOpenaiPrompt(promptSettings, plain, options);
       return JSON.parse(Buffer.concat(completeBody(prompt, "m", 1)).toString("utf8"))[
         "reasoning_effort"
       ];
@@ -284,9 +284,13 @@ describe("the dialects", () => {
 
   test("tell a generic engine what the operator says that it takes", () => {
     const extraFields = ["continuous_usage_stats", "strict", "top_k"] as const;
-    const recipe = openaiPromptRecipe("generic", "reasoning_content", { extraFields });
+    const promptSettings = openaiPromptSettings("generic", "reasoning_content", { extraFields });
     const tools = [{ ...weather, strict: true as const }];
-    const prompt = prepareOpenaiPrompt(recipe, { ...plain, tools }, { ...noOptions, topK: 3 });
+    const prompt = prepareOpenaiPrompt(
+      promptSettings,
+      { ...plain, tools },
+      { ...noOptions, topK: 3 },
+    );
     const body = JSON.parse(Buffer.concat(completeBody(prompt, "m", 1)).toString("utf8"));
     expect(body).toMatchObject({
       top_k: 3,
@@ -297,7 +301,7 @@ describe("the dialects", () => {
 });
 
 describe("the bytes", () => {
-  const recipe = openaiPromptRecipe("vllm", "reasoning_content");
+  const promptSettings = openaiPromptSettings("vllm", "reasoning_content");
 
   test("are the same for equal conversations", () => {
     const text = fc.string({ unit: "binary" });
@@ -305,7 +309,7 @@ describe("the bytes", () => {
       fc.property(text, text, fc.option(fc.double(), { nil: null }), (system, user, topP) => {
         const make = () =>
           prepareOpenaiPrompt(
-            structuredClone(recipe),
+            structuredClone(promptSettings),
             {
               ...plain,
               turns: [
@@ -321,7 +325,7 @@ describe("the bytes", () => {
   });
 
   test("own their memory, so that they can be handed to another thread", () => {
-    const { bytes } = prepareOpenaiPrompt(recipe, plain, noOptions);
+    const { bytes } = prepareOpenaiPrompt(promptSettings, plain, noOptions);
     expect(bytes.byteLength).toBe(bytes.buffer.byteLength);
   });
 
@@ -329,7 +333,7 @@ describe("the bytes", () => {
     const half = "\ud83d";
     const tool = { name: "t", description: half, parameters: { [half]: [half, "\\ud83d", "🦊"] } };
     const prompt = prepareOpenaiPrompt(
-      recipe,
+      promptSettings,
       { ...plain, turns: [{ role: "user", text: `a${half}b \\ud800 🦊` }], tools: [tool] },
       noOptions,
     );
@@ -350,17 +354,17 @@ describe("the bytes", () => {
   test("keep a schema's member that is named like JavaScript's own", () => {
     const parameters = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
     const prompt = prepareOpenaiPrompt(
-      recipe,
+      promptSettings,
       { ...plain, tools: [{ name: "t", description: "\udc00", parameters }] },
       noOptions,
     );
     expect(Buffer.from(prompt.bytes).toString("utf8")).toContain('"__proto__":{"type":"string"}');
   });
 
-  test("a recipe that came as plain data with an unknown dialect is read as generic", () => {
+  test("settings that came as plain data with an unknown dialect are read as generic", () => {
     const unknown = { kind: "openai-compatible", dialect: "constructor" };
     expect(prepareOpenaiPrompt(unknown, plain, { ...noOptions, topK: 3 }).bytes).toEqual(
-      prepareOpenaiPrompt(openaiPromptRecipe("generic", "reasoning_content"), plain, noOptions)
+      prepareOpenaiPrompt(openaiPromptSettings("generic", "reasoning_content"), plain, noOptions)
         .bytes,
     );
   });
