@@ -28,7 +28,11 @@ export async function serve(shell: Shell): Promise<null> {
       flush: () => output.flush(),
     },
   });
-  using telemetry = openTelemetry({ log, secrets: [config.deployment?.apiKey ?? ""] });
+  using telemetry = openTelemetry({
+    log,
+    secrets: [config.deployment?.apiKey ?? ""],
+    defaultMetrics: true,
+  });
   const stop = watchStopSignals(shell, () => {
     log.flush();
     shell.exit(0);

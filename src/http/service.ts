@@ -21,7 +21,7 @@ export interface Service extends GenerationParts {
   readonly now: () => number;
   readonly newId: (prefix: string) => string;
   /** Text of /metrics. */
-  readonly metrics: () => string;
+  readonly metrics: () => Promise<string>;
   readonly readiness: Readiness;
   readonly bounds: AccountBounds;
   readonly looks: LookPace;

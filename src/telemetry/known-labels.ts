@@ -8,15 +8,16 @@ export const knownLabels = {
   outcome: ["completed", "cancelled", "cancelled-before-output", "refused", "failed", "lease-lost"],
   operation: ["settle", "renew", "expire"],
   /** What engines refuse with. */
-  refusalStatus: ["400", "401", "403", "404", "413", "422", "429"],
+  status: ["400", "401", "403", "404", "413", "422", "429"],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Every combination of a value from each list. */
-export function combineLabels(
-  ...lists: readonly (readonly string[])[]
-): readonly (readonly string[])[] {
-  return lists.reduce<readonly (readonly string[])[]>(
-    (combined, values) => combined.flatMap((row) => values.map((value) => [...row, value])),
-    [[]],
+/** Every combination of the known values of some labels. */
+export function combineLabels<Label extends keyof typeof knownLabels>(
+  ...labels: readonly Label[]
+): readonly Readonly<Record<Label, string>>[] {
+  return labels.reduce<readonly Readonly<Record<string, string>>[]>(
+    (combined, label) =>
+      combined.flatMap((row) => knownLabels[label].map((value) => ({ ...row, [label]: value }))),
+    [{}],
   );
 }

@@ -1,18 +1,23 @@
+import { Registry } from "prom-client";
 import { failureKinds, type FailureLogLevel } from "../failure.ts";
 import { describeCause } from "./describe-cause.ts";
 import type { GenerationFacts, RequestFacts, Telemetry } from "./events.ts";
-import { watchLateness } from "./lateness.ts";
 import { lifecycleEvent } from "./lifecycle-events.ts";
 import type { Log } from "./log.ts";
-import { MetricRegistry } from "./metrics.ts";
+import { addDefaultMetrics, addLatenessMetrics } from "./process-metrics.ts";
 import { openRepeatedLines } from "./repeated-lines.ts";
-import { addServiceMetrics, countRequest, type ServiceMetrics } from "./service-metrics.ts";
+import {
+  addGauge,
+  addServiceMetrics,
+  countRequest,
+  type ServiceMetrics,
+} from "./service-metrics.ts";
 import { quietTimers, type Timers } from "../timers.ts";
 
 /** The telemetry of one process: events go in, lines and metrics come out. */
 export interface ServiceTelemetry extends Telemetry, Disposable {
   /** All metrics, in the text format that Prometheus reads. */
-  metricsText(): string;
+  metricsText(): Promise<string>;
   /** Tells where the number of running generations is read. */
   watchRunningGenerations(read: () => number): void;
   /** Requests, as `method`, `route` and `status`, that are counted from 0 on. */
@@ -25,6 +30,8 @@ export interface TelemetryOptions {
   /** Texts that no line may show, such as the deployment's key. */
   readonly secrets: readonly string[];
   readonly timers?: Timers;
+  /** Whether `process_*` and `nodejs_*` are measured: for the one service of a process. */
+  readonly defaultMetrics?: boolean;
 }
 
 /** Paths that machines ask for all day long. */
@@ -33,9 +40,10 @@ const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics", 
 /** Opens the telemetry of a process; disposing it stops its measuring. */
 export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
   const { log, secrets, timers = quietTimers } = options;
-  const registry = new MetricRegistry();
+  const registry = new Registry();
   const metrics = addServiceMetrics(registry);
-  const lateness = addProcessMetrics(registry, timers);
+  const lateness = addLatenessMetrics(registry, timers);
+  if (options.defaultMetrics === true) addDefaultMetrics(registry);
   const redact = redactor(secrets);
   const lines = log.lines;
   const withMessages = lines.isLevelEnabled("debug");
@@ -58,26 +66,26 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
       lines[level]({ ...facts, cause: cause(facts.cause) }, "failure");
     },
     deploymentRefused({ words, ...facts }) {
-      metrics.refusals.add(1, String(facts.status));
+      metrics.refusals.inc({ status: facts.status });
       const { type, code, param } = facts;
       const named = { type: nameOnly(type), code: nameOnly(code), param: nameOnly(param) };
       lines.warn({ ...facts, ...named }, "deployment refused");
       lines.debug({ requestId: facts.requestId, words: redact(words) }, "deployment words");
     },
     settlementLate(facts) {
-      metrics.settlementsLate.add(1);
+      metrics.settlementsLate.inc();
       lines.warn(facts, "settlement late");
     },
     leasesLost(facts) {
-      metrics.leasesLost.add(facts.count);
+      metrics.leasesLost.inc(facts.count);
       lines.error(facts, "leases lost");
     },
     reservationsExpired(facts) {
-      metrics.reservationsExpired.add(facts.count);
+      metrics.reservationsExpired.inc(facts.count);
       if (facts.count > 0) lines.warn(facts, "reservations expired");
     },
     ledgerRetry(facts) {
-      metrics.ledgerRetries.add(1, facts.operation);
+      metrics.ledgerRetries.inc({ operation: facts.operation });
       lines.warn({ operation: facts.operation, cause: cause(facts.cause) }, "ledger retry");
     },
     notReady(facts) {
@@ -101,18 +109,19 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
 }
 
 function readings(
-  registry: MetricRegistry,
+  registry: Registry,
   metrics: ServiceMetrics,
 ): Pick<ServiceTelemetry, "metricsText" | "watchRunningGenerations" | "beginRequests"> {
   return {
-    metricsText: () => registry.render(),
+    metricsText: () => registry.metrics(),
     watchRunningGenerations(read) {
       const name = "tributary_running_generations";
-      registry.gauge({ name, help: "Generations under way.", labels: [] }, () => [
-        { labels: [], value: read() },
-      ]);
+      addGauge(registry, { name, help: "Generations under way." }, read);
     },
-    beginRequests: (series) => void metrics.requests.begin(series),
+    beginRequests(series) {
+      for (const [method, route, status] of series)
+        metrics.requests.inc({ method, route, status }, 0);
+    },
   };
 }
 
@@ -172,30 +181,4 @@ function redactor(secrets: readonly string[]): (text: string) => string {
 
 function round(ms: number): number {
   return Math.round(ms * 10) / 10;
-}
-
-function addProcessMetrics(registry: MetricRegistry, timers: Timers): Disposable {
-  const lateness = registry.histogram(
-    {
-      name: "tributary_event_loop_lateness_seconds",
-      help: "How late timers ran, looked at every 20 ms.",
-      labels: [],
-    },
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-  );
-  lateness.begin([[]]);
-  const gauge = (name: string, help: string, read: () => number): void =>
-    registry.gauge({ name, help, labels: [] }, () => [{ labels: [], value: read() }]);
-  gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
-  gauge(
-    "tributary_heap_used_bytes",
-    "Memory that JavaScript values use.",
-    () => process.memoryUsage().heapUsed,
-  );
-  const startedAt = Date.now() / 1000 - process.uptime();
-  gauge("process_start_time_seconds", "Start of the process, Unix time.", () => startedAt);
-  return watchLateness((seconds) => lateness.observe(seconds), {
-    monotonicMs: () => performance.now(),
-    timers,
-  });
 }

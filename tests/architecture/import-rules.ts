@@ -66,6 +66,7 @@ const packageHomes: Readonly<Record<string, string>> = {
   undici: "deployment/",
   pg: "ledger/postgres/",
   pino: "telemetry/",
+  "prom-client": "telemetry/",
   "gpt-tokenizer": "http/",
 };
 // What the published package installs. The engine is a program of its own: the service starts it and imports none of it.

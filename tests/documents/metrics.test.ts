@@ -9,7 +9,10 @@ import { readDocument, rowsOf } from "./tables.ts";
 const root = join(import.meta.dirname, "../..");
 
 /** Everything that can be told to a process's telemetry, once. */
-function tellEverything(): { readonly metrics: string; readonly lines: readonly string[] } {
+async function tellEverything(): Promise<{
+  readonly metrics: string;
+  readonly lines: readonly string[];
+}> {
   const lines: string[] = [];
   const destination = { write: (text: string) => void lines.push(text), flush: () => undefined };
   const log = openLog({ level: "debug", format: "json", terminal: false, destination });
@@ -47,7 +50,7 @@ function tellEverything(): { readonly metrics: string; readonly lines: readonly 
   telemetry.reservationsExpired({ count: 1 });
   telemetry.ledgerRetry({ operation: "settle", cause: null });
   telemetry.notReady({ reason: "x", cause: null });
-  return { metrics: telemetry.metricsText(), lines };
+  return { metrics: await telemetry.metricsText(), lines };
 }
 
 const document = readDocument("docs/metrics.md");
@@ -59,8 +62,8 @@ const namesIn = (cell: string): readonly string[] =>
   [...cell.matchAll(/`([A-Za-z_]+)`/g)].map(([, name = ""]) => name);
 
 describe("docs/metrics.md", () => {
-  test("has a row for every metric as the process tells it, and no other", () => {
-    const { metrics } = tellEverything();
+  test("has a row for every metric as the process tells it, and no other", async () => {
+    const { metrics } = await tellEverything();
     const told = [...metrics.matchAll(/^# HELP (\S+) (.+)\n# TYPE \S+ (\S+)\n(\S*)/gm)].map(
       ([, name = "", help = "", type = "", sample = ""]) => {
         // Without a sample its labels are not known: tell its event above.
@@ -70,9 +73,12 @@ describe("docs/metrics.md", () => {
       },
     );
     expect(told.length).toBeGreaterThan(10);
-    const rows = rowsOf(document, /^`(?:tributary|process)_/).map(
-      ([name = "", type, labels = "", help]) => [...namesIn(name), type, namesIn(labels), help],
-    );
+    const rows = rowsOf(document, /^`tributary_/).map(([name = "", type, labels = "", help]) => [
+      ...namesIn(name),
+      type,
+      namesIn(labels),
+      help,
+    ]);
     const order = (all: readonly (readonly unknown[])[]): readonly unknown[] =>
       all.toSorted(([a], [b]) => String(a).localeCompare(String(b)));
     expect(order(rows)).toEqual(order(told));
@@ -107,15 +113,15 @@ describe("docs/metrics.md", () => {
     }
   });
 
-  test("names the fields and the level of what telemetry writes", () => {
-    for (const line of tellEverything().lines) {
+  test("names the fields and the level of what telemetry writes", async () => {
+    for (const line of (await tellEverything()).lines) {
       const { level, time: _time, event, ...fields } = JSON.parse(line) as Record<string, unknown>;
       const [row] = rowsOf(document, new RegExp(`^\`${String(event)}\`$`));
       expect(namesIn(row?.[2] ?? ""), String(event)).toEqual(Object.keys(fields));
       if (row?.[1]?.startsWith("by ") !== true)
         expect(row?.[1], String(event)).toBe(`\`${String(level)}\``);
     }
-    const { lines } = tellEverything();
+    const { lines } = await tellEverything();
     const { generation } = JSON.parse(lines[0] ?? "") as { generation: object };
     const [row] = rowsOf(document, /^`request`$/);
     expect(namesIn(row?.[3] ?? "")).toEqual(["generation", ...Object.keys(generation)]);

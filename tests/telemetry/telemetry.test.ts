@@ -5,10 +5,11 @@ import { knownRequests } from "../../src/http/routes.ts";
 import type { SettlementOutcome } from "../../src/ledger/receipt.ts";
 import { watchLateness } from "../../src/telemetry/lateness.ts";
 import type { GenerationFacts, RequestFacts } from "../../src/telemetry/events.ts";
-import { type LogOptions, openLog } from "../../src/telemetry/log.ts";
+import { type Log, type LogOptions, openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../../src/telemetry/telemetry.ts";
 
 interface Opened {
+  readonly log: Log;
   readonly telemetry: ServiceTelemetry;
   readonly text: () => string;
   readonly lines: () => Record<string, unknown>[];
@@ -25,6 +26,7 @@ function open(options: Partial<LogOptions> = {}, secrets: readonly string[] = []
   });
   const text = (): string => written.join("");
   return {
+    log,
     telemetry: openTelemetry({ log, secrets }),
     text,
     lines: () =>
@@ -93,12 +95,12 @@ describe("a request that ended", () => {
     ]);
   });
 
-  it("moves the metrics of requests, tokens, credit and time", () => {
+  it("moves the metrics of requests, tokens, credit and time", async () => {
     const { telemetry } = open();
     telemetry.requestEnded(request);
     telemetry.requestEnded({ ...request, status: 502, failureCode: "deployment_failed" });
     telemetry.requestEnded({ ...request, route: "", status: 404, generation: null });
-    const metrics = telemetry.metricsText();
+    const metrics = await telemetry.metricsText();
     for (const line of [
       'tributary_requests_total{method="POST",route="/v1/messages",status="200"} 1',
       'tributary_requests_total{method="POST",route="none",status="404"} 1',
@@ -108,10 +110,10 @@ describe("a request that ended", () => {
       'tributary_output_tokens_total{format="messages"} 68',
       'tributary_cached_input_tokens_total{format="messages"} 10',
       "tributary_credit_charged_total 3",
-      'tributary_first_output_seconds_bucket{format="messages",le="0.025"} 0',
-      'tributary_first_output_seconds_bucket{format="messages",le="0.05"} 2',
-      'tributary_generation_seconds_bucket{format="messages",le="0.5"} 0',
-      'tributary_generation_seconds_bucket{format="messages",le="1"} 2',
+      'tributary_first_output_seconds_bucket{le="0.025",format="messages"} 0',
+      'tributary_first_output_seconds_bucket{le="0.05",format="messages"} 2',
+      'tributary_generation_seconds_bucket{le="0.5",format="messages"} 0',
+      'tributary_generation_seconds_bucket{le="1",format="messages"} 2',
     ])
       expect(metrics.split("\n")).toContain(line);
   });
@@ -165,19 +167,24 @@ describe("a change of state", () => {
 });
 
 describe("the process", () => {
-  it("shows its running generations and memory", () => {
-    const { telemetry } = open();
+  it("shows its running generations and memory, and what dashboards for Node.js ask for", async () => {
+    const { log } = open();
+    const telemetry = openTelemetry({ log, secrets: [], defaultMetrics: true });
     telemetry.watchRunningGenerations(() => 3);
-    const metrics = telemetry.metricsText();
+    const metrics = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const value = (name: string): number => valueOf(metrics, name);
     expect(value("tributary_running_generations")).toBe(3);
     expect(value("process_resident_memory_bytes")).toBeGreaterThan(1e7);
     expect(value("tributary_heap_used_bytes")).toBeGreaterThan(1e6);
+    expect(value("process_cpu_seconds_total")).toBeGreaterThan(0);
+    expect(metrics).toContain("# TYPE nodejs_gc_duration_seconds histogram\n");
+    for (const [, name = ""] of metrics.matchAll(/^# TYPE (\S+)/gm))
+      expect(name).toMatch(/^(?:tributary|process|nodejs)_/);
     expect(Math.abs(value("process_start_time_seconds") - Date.now() / 1000)).toBeLessThan(600);
   });
 
-  it("tells how late its timers ran, the same to everyone who asks", () => {
+  it("tells how late its timers ran, the same to everyone who asks", async () => {
     let nowMs = 0;
     const due: (() => void)[] = [];
     const seen: number[] = [];
@@ -195,9 +202,9 @@ describe("the process", () => {
     const { telemetry } = open();
     const ofLateness = (text: string): string =>
       text.split("# HELP ").find((part) => part.startsWith("tributary_event_loop")) ?? "";
-    const first = ofLateness(telemetry.metricsText());
+    const first = ofLateness(await telemetry.metricsText());
     expect(first).toContain('tributary_event_loop_lateness_seconds_bucket{le="0.1"} 0');
-    expect(ofLateness(telemetry.metricsText())).toBe(first);
+    expect(ofLateness(await telemetry.metricsText())).toBe(first);
     telemetry[Symbol.dispose]();
   });
 });
@@ -208,10 +215,10 @@ function valueOf(metrics: string, name: string): number {
 }
 
 describe("a counter", () => {
-  it("of every failure and outcome is there before its first event, so that an increase is seen", () => {
+  it("of every failure and outcome is there before its first event, so that an increase is seen", async () => {
     const { telemetry } = open();
     telemetry.beginRequests(knownRequests());
-    const before = telemetry.metricsText();
+    const before = await telemetry.metricsText();
     for (const failureCode of Object.keys(failureKinds))
       telemetry.requestEnded({ ...request, failureCode });
     const endings = Object.keys(wireFormats).flatMap((format) =>
@@ -224,7 +231,7 @@ describe("a counter", () => {
       telemetry.requestEnded({ ...request, method, route, status: Number(status) });
     for (const operation of ["settle", "renew", "expire"])
       telemetry.ledgerRetry({ operation, cause: null });
-    const after = telemetry.metricsText();
+    const after = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const series = (text: string): readonly string[] =>
       [...text.matchAll(/^(\S+(?:_total|_count|_bucket|_sum)(?:\{.*\})?) /gm)].map(
@@ -241,16 +248,16 @@ describe("a counter", () => {
     }
   });
 
-  it("has a name and a kind that Prometheus likes", () => {
+  it("has a name and a kind that Prometheus likes", async () => {
     const { telemetry } = open();
     telemetry.watchRunningGenerations(() => 0);
-    const metrics = telemetry.metricsText();
+    const metrics = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const heads = [...metrics.matchAll(/^# HELP (\S+) (.+)\n# TYPE (\S+) (\S+)\n/gm)];
     expect(heads.length).toBeGreaterThan(15);
     for (const [, name = "", help = "", typed, type] of heads) {
       expect(typed).toBe(name);
-      expect(name).toMatch(/^(?:tributary|process)(?:_[a-z]+)+$/);
+      expect(name).toMatch(/^tributary(?:_[a-z]+)+$/);
       expect(help).toMatch(/^[A-Z].+\.$/);
       expect(name.endsWith("_total"), name).toBe(type === "counter");
       // Base units; reserved ends and labels belong to histograms.
@@ -265,7 +272,7 @@ describe("a counter", () => {
 });
 
 describe("lines that anyone can cause", () => {
-  it("are written once a second for each outcome; the others are summed up, and seen at debug", () => {
+  it("are written once a second for each outcome; the others are summed up, and seen at debug", async () => {
     const due: (() => void)[] = [];
     const timers = { set: (callback: () => void) => due.push(callback), clear: () => undefined };
     const written: string[] = [];
@@ -309,7 +316,7 @@ describe("lines that anyone can cause", () => {
       ["200", 999],
     ]);
     const failures = 'tributary_failures_total{code="not_found"}';
-    expect(valueOf(telemetry.metricsText(), failures)).toBe(2_000);
+    expect(valueOf(await telemetry.metricsText(), failures)).toBe(2_000);
   });
 });
 
@@ -352,12 +359,12 @@ describe("a log", () => {
 
   it.each(["json", "pretty"] as const)(
     "in %s never shows a prompt, an answer or a secret",
-    (format) => {
+    async (format) => {
       const { telemetry, text } = open({ format }, [secret]);
       sayEverything(telemetry);
       expect(text().split("\n").length).toBeGreaterThan(14);
       expect(text()).not.toContain("MARKER");
-      expect(telemetry.metricsText()).not.toContain("MARKER");
+      expect(await telemetry.metricsText()).not.toContain("MARKER");
     },
   );
 
