@@ -8,6 +8,9 @@ import { ModelSettingError } from "./model-setting.ts";
 import { list, pull } from "./pull.ts";
 import { serve, type ServeParts } from "./serve.ts";
 
+// Node would open its inspector, which runs any code for any user of this machine.
+process.on("SIGUSR1", () => undefined);
+
 const tell = openEvents(process.stdout);
 
 /** null: it serves until it is ended. */

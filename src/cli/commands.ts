@@ -347,7 +347,7 @@ function addDoctor({ finish, program, shell }: Definitions): void {
     )
     .option(
       "--timeout <SECONDS>",
-      "how long to wait for the deployment and for each answer (default 600 for the embedded engine, else 30)",
+      "how long to wait for the deployment and for each answer (default 600 for the embedded engine, else 30, or 1 where nothing listens)",
     )
     .action(async (options) => finish(await (await load.doctor()).doctor(shell, options)));
 }

@@ -9,7 +9,13 @@ import { openTelemetry } from "../telemetry/telemetry.ts";
 import { type Check, failed, formatCheck, passed } from "./check.ts";
 import { counted } from "./counted.ts";
 import { misuse, type Outcome, type Shell, spellCommands } from "./command.ts";
-import { describeEngine, findEngineReason, isGivenUp, trySpeed } from "./engine-trial.ts";
+import {
+  describeEngine,
+  findEngineReason,
+  isGivenUp,
+  isNobodyThere,
+  trySpeed,
+} from "./engine-trial.ts";
 import { checkFormats } from "./format-checks.ts";
 import { recordOf, type TrialAccess } from "./format-trial.ts";
 import { OperatorError } from "../ledger/operator-error.ts";
@@ -37,8 +43,8 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Outc
   return report(found, shell);
 }
 
-/** Milliseconds: weights may load for minutes, a server elsewhere answers or is not there. */
-const patience = { embeddedMs: 600_000, elsewhereMs: 30_000 };
+/** Milliseconds: weights may load for minutes, a server elsewhere may be loading its own, and where none is none will be. */
+const patience = { embeddedMs: 600_000, elsewhereMs: 30_000, nobodyMs: 1_000 };
 
 async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGenerator<Check> {
   const parsed = parseConfig(shell.environment(), shell.folder);
@@ -52,8 +58,14 @@ async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGene
   yield passed("looks at", describeTargets(config, shell));
   yield settingsCheck(parsed.warnings);
   yield await checkLedger(config, shell);
-  const usual = config.deployment === null ? patience.embeddedMs : patience.elsewhereMs;
-  yield* checkOwnService(config, { shell, timeoutMs: timeoutMs ?? usual });
+  const { elsewhereMs, embeddedMs, nobodyMs } = patience;
+  const usual =
+    config.deployment === null
+      ? // A source of weights that is not there is followed by the next.
+        { timeoutMs: embeddedMs, nobodyMs: embeddedMs }
+      : { timeoutMs: elsewhereMs, nobodyMs };
+  const asked = timeoutMs === null ? usual : { timeoutMs, nobodyMs: timeoutMs };
+  yield* checkOwnService(config, { shell, ...asked });
 }
 
 /** The shell's settings may be other ones than those of the service that its caller has in mind. */
@@ -117,12 +129,14 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
 interface OwnService {
   readonly shell: Shell;
   readonly timeoutMs: number;
+  /** How long it waits where nothing listens. */
+  readonly nobodyMs: number;
 }
 
 /** A service of its own over a ledger that is thrown away, so that no account pays and no key is needed. */
 async function* checkOwnService(
   config: Config,
-  { shell, timeoutMs }: OwnService,
+  { nobodyMs, shell, timeoutMs }: OwnService,
 ): AsyncGenerator<Check> {
   const missing = config.deployment === null ? await findMissingWeights(config, timeoutMs) : null;
   if (missing !== null) {
@@ -145,7 +159,7 @@ async function* checkOwnService(
       telemetry,
       onProgress: (now) => progress.report(now),
     });
-    const ready = await waitUntilReady(gateway, { lines, config, progress, timeoutMs });
+    const ready = await waitUntilReady(gateway, { lines, config, progress, timeoutMs, nobodyMs });
     yield ready;
     if (!ready.ok || gateway.first === null) return;
     const access = { url: gateway.address.url, key: gateway.first.secret };
@@ -233,14 +247,17 @@ interface Waiting {
   readonly lines: readonly string[];
   readonly progress: ProgressDisplay;
   readonly timeoutMs: number;
+  readonly nobodyMs: number;
 }
 
 async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check> {
-  const until = performance.now() + waiting.timeoutMs;
+  const { lines, nobodyMs, timeoutMs } = waiting;
+  const beganMs = performance.now();
+  const waitMs = (): number => (isNobodyThere(lines) ? nobodyMs : timeoutMs);
   let message = "it gave no answer";
-  while (performance.now() < until && !isGivenUp(waiting.lines)) {
+  while (performance.now() - beganMs < waitMs() && !isGivenUp(lines)) {
     const response = await fetch(`${gateway.address.url}/readyz?deployment=1`, {
-      signal: AbortSignal.timeout(waiting.timeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     const text = await response.text();
     if (response.ok) {
@@ -250,7 +267,7 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
     message = readyMessage(text) ?? message;
     await sleep(250);
   }
-  const cause = lastCause(waiting.lines);
+  const cause = lastCause(lines);
   // The log's words often begin with those that callers are told.
   const words =
     cause === null ? message : cause.startsWith(message) ? cause : `${message} (${cause})`;
@@ -291,7 +308,7 @@ function lastCause(lines: readonly string[]): string | null {
 function adviseOnDeployment(config: Config): string {
   if (config.deployment === null)
     return "`tributary model pull` reads the weights again and replaces damaged ones, `tributary model list` names others; with no network put a .gguf file on this machine and set TRIBUTARY_MODEL to its path";
-  return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with \`tributary serve\` shows its own words`;
+  return `see that the deployment at TRIBUTARY_DEPLOYMENT_URL runs and lists its model (GET .../v1/models), and that TRIBUTARY_DEPLOYMENT_API_KEY and TRIBUTARY_DEPLOYMENT_MODEL are right; TRIBUTARY_LOG_LEVEL=debug with \`tributary serve\` shows its own words; --timeout waits for one that is about to start`;
 }
 
 /** On a terminal each check is shown as soon as it is known: some take minutes. */

@@ -74,3 +74,9 @@ export function findEngineReason(lines: readonly string[]): string | null {
   const reasons = lines.map((line) => recordOf(JSON.parse(line))["reason"]);
   return reasons.findLast((reason): reason is string => typeof reason === "string") ?? null;
 }
+
+/** Whether the last thing that went wrong was that nothing listens at the deployment's address. */
+export function isNobodyThere(lines: readonly string[]): boolean {
+  const reason = findEngineReason(lines);
+  return reason !== null && /\b(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND)\b/.test(reason);
+}

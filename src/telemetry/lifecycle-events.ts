@@ -76,7 +76,7 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   "model process ended": {
     level: "error",
     remedy:
-      "It is started again by itself. If that happens often: what it wrote last is in `output`, and `tributary doctor` tries it alone.",
+      "It is started again by itself. If that happens often: with `signal` SIGKILL the system was short of memory, so give it more or choose smaller weights by TRIBUTARY_MODEL; else what it wrote last is in `output`, and `tributary doctor` tries it alone.",
   },
   // Libraries warn of what is usual, too: at `warn` it would be an alarm at every start.
   "model warning": { level: "info" },

@@ -72,6 +72,17 @@ describe("doctor", () => {
     });
   });
 
+  it("gives up soon where nothing listens, and says how to wait", async () => {
+    // The usual wait of 30 s is longer than a test may take.
+    const report = await examine({ TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:9" });
+    expect(report).toMatchObject({ ok: false, exitCode: 1 });
+    expect(report.checks.at(-1)).toMatchObject({
+      name: "deployment",
+      message: expect.stringContaining("ECONNREFUSED") as string,
+      fix: expect.stringContaining("--timeout") as string,
+    });
+  });
+
   it("says which format fails, with the status that a client would see", async () => {
     await using engine = await openFakeEngine({ status: 500 });
     const report = await examine({ TRIBUTARY_DEPLOYMENT_URL: engine.url });

@@ -15,6 +15,7 @@ const usualLifeMs = 25_000;
 
 /** The program as a process of its own. */
 export interface Program extends AsyncDisposable {
+  readonly processId: number;
   stdout(): string;
   stderr(): string;
   signal(name: NodeJS.Signals): void;
@@ -62,6 +63,7 @@ export function startLivingProgram(order: ProgramOrder): Program {
   child.stderr.on("data", (chunk) => (written.stderr += String(chunk)));
   const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
   return {
+    processId: child.pid ?? 0,
     stdout: () => written.stdout,
     stderr: () => written.stderr,
     signal: (name) => void child.kill(name),
