@@ -1,23 +1,35 @@
 import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/setup/compile-cache.ts";
 
+/** Files that replace a module of the service, which no other file may find replaced. */
+const alone = ["tests/service/slow-callers.test.ts"];
+const slowLanes = ["tests/{weights,package,slow,engines,rolling}/**", "tests/engine/**"];
+
 /** The ordinary suite: everything under tests/ except the slow lanes, which have configurations of their own. */
 export default defineConfig({
   test: {
-    include: ["tests/**/*.test.ts"],
-    exclude: [
-      "tests/{weights,package,slow,engines,rolling}/**",
-      "tests/engine/**",
-      "node_modules/**",
-    ],
-    env: compileCache,
     setupFiles: ["./tests/setup/watch-answers.ts"],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
+    env: compileCache,
     // Most tests wait for sockets and processes: one at a time would leave both cores of a small machine idle.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Ends a test that hangs; no test is judged by its time, which on a busy machine is many times its usual one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     dangerouslyIgnoreUnhandledErrors: false,
     passWithNoTests: false,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "together",
+          include: ["tests/**/*.test.ts"],
+          exclude: [...slowLanes, ...alone, "node_modules/**"],
+          // A process for each file would start Node and load the same modules again 180 times, a fifth of the whole suite.
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "alone", include: alone } },
+    ],
   },
 });

@@ -14,7 +14,8 @@ import {
   textAnswer,
 } from "../doubles/scripted-deployment.ts";
 import { execute, postgresTests, startPostgres } from "../ledger/postgres-server.ts";
-import { configOf, formats, openOperatorLedger, post } from "../service/start-service.ts";
+import { configOf, formats, post } from "../service/start-service.ts";
+import { openOperatorLedger } from "../service/operator-ledger.ts";
 import { ask, longWord, startLoad } from "./load.ts";
 import { findNginx, type Nginx, startNginx } from "./nginx.ts";
 import { answered, type Replica, startReplica, until } from "./replicas.ts";

@@ -12,7 +12,8 @@ import {
   startScriptedDeployment,
 } from "../doubles/scripted-deployment.ts";
 import { auditProblems } from "../ledger/support.ts";
-import { configOf, formats, openOperatorLedger, post } from "./start-service.ts";
+import { configOf, formats, post } from "./start-service.ts";
+import { openOperatorLedger } from "./operator-ledger.ts";
 import { openRandom } from "../doubles/random.ts";
 
 /** What a service went through that was killed again and again. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import { type Gateway, openGateway } from "../../src/gateway.ts";
-import { openLedger } from "../../src/cli/open-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { parseCredit } from "../../src/admission/price.ts";
 import { type LogDestination, openLog } from "../../src/telemetry/log.ts";
@@ -17,6 +16,7 @@ import {
 } from "../doubles/scripted-deployment.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { ensureNoWireProblems, inspectWith } from "../wire/watch-answers.ts";
+import { openOperatorLedger } from "./operator-ledger.ts";
 
 inspectWith(openAnswerCheck);
 
@@ -128,11 +128,6 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
       ensureNoWireProblems();
     },
   };
-}
-
-/** The operator's own connection to the ledger of a service, as a command in another process has it. */
-export function openOperatorLedger(config: Config): Promise<StoreLedger> {
-  return openLedger({ ...config, sqliteSynchronous: "normal" });
 }
 
 /** A checked Config of the settings given, and nothing of this process's environment. */

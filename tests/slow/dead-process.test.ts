@@ -6,7 +6,8 @@ import { expect, it } from "vitest";
 import { startProgram } from "../cli/start-program.ts";
 import { delta, openGate, startScriptedDeployment } from "../doubles/scripted-deployment.ts";
 import { postgresTests, startPostgres } from "../ledger/postgres-server.ts";
-import { configOf, formats, openOperatorLedger, post } from "../service/start-service.ts";
+import { configOf, formats, post } from "../service/start-service.ts";
+import { openOperatorLedger } from "../service/operator-ledger.ts";
 
 const [chat] = formats;
 
