@@ -1,8 +1,11 @@
 import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/setup/compile-cache.ts";
 
-/** Files that replace a module of the service, which no other file may find replaced. */
-const alone = ["tests/service/slow-callers.test.ts"];
+/** Files that replace a module of the service, or the timers of a library: no other file may find them replaced, or have used them before. */
+const alone = [
+  "tests/service/slow-callers.test.ts",
+  "tests/deployment/openai-compatible/connections.test.ts",
+];
 const slowLanes = ["tests/{weights,package,slow,engines,rolling}/**", "tests/engine/**"];
 
 /** The ordinary suite: everything under tests/ except the slow lanes, which have configurations of their own. */
@@ -16,6 +19,7 @@ export default defineConfig({
     // Ends a test that hangs; no test is judged by its time, which on a busy machine is many times its usual one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 100_000, interval: 20 } },
     dangerouslyIgnoreUnhandledErrors: false,
     passWithNoTests: false,
     projects: [

@@ -13,6 +13,7 @@ export default defineConfig({
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 100_000, interval: 20 } },
     fileParallelism: false,
   },
 });

@@ -240,7 +240,7 @@ describe("the program", () => {
   it("runs as a process, with the settings of .env, and ends with its exit code", async () => {
     const home = mkdtempSync(join(folder, "home-"));
     writeFileSync(join(home, ".env"), "TRIBUTARY_DATABASE_URL=sqlite:books/ledger.db\n");
-    const options = { cwd: home, timeout: 10_000 };
+    const options = { cwd: home, timeout: 100_000 };
     const made = await execute(
       process.execPath,
       [main, "account", "create", "Ann", "--json"],

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { compileCache } from "../setup/compile-cache.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 
@@ -75,11 +76,12 @@ test.skipIf(process.platform === "win32")(
       cwd: folder,
       env: {
         PATH: process.env["PATH"],
+        ...compileCache,
         TRIBUTARY_PORT: "0",
         TRIBUTARY_DEPLOYMENT_URL: "http://127.0.0.1:1",
       },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 15_000,
+      timeout: 110_000,
       killSignal: "SIGKILL",
     });
     const closed = once(child, "close");

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { compileCache } from "../setup/compile-cache.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 
@@ -10,8 +11,8 @@ inspectWith(openAnswerCheck);
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 // Shorter than a test may take: a test that is stopped from outside would leave its process behind.
-const waitMs = 15_000;
-const usualLifeMs = 25_000;
+const waitMs = 90_000;
+const usualLifeMs = 110_000;
 
 /** The program as a process of its own. */
 export interface Program extends AsyncDisposable {
@@ -53,7 +54,7 @@ export function startLivingProgram(order: ProgramOrder): Program {
   const { environment, folder, lifeMs, words } = order;
   const child = spawn(process.execPath, [main, ...words], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], ...environment },
+    env: { PATH: process.env["PATH"], ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: lifeMs,
     killSignal: "SIGKILL",

@@ -33,7 +33,7 @@ export function describeRecipes(
           cwd: folder,
           env,
           stdio: ["ignore", "pipe", "pipe"],
-          timeout: 15_000,
+          timeout: 100_000,
         });
         const [stdout, stderr] = await Promise.all([
           text(child.stdout),

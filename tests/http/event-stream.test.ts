@@ -137,7 +137,7 @@ describe("a stream whose reader stops", () => {
     for (let pieces = 0; pieces < 40; pieces += 1) stream.write(piece);
     expect(calls).toEqual(["pause"]);
     await read();
-    await expect.poll(() => calls, { timeout: 10_000 }).toEqual(["pause", "resume"]);
+    await expect.poll(() => calls).toEqual(["pause", "resume"]);
     stream.end("data: last\n\n");
   });
 
@@ -149,7 +149,7 @@ describe("a stream whose reader stops", () => {
     timers.advance(10 * keepaliveMs);
     expect(calls).toEqual(["pause"]);
     await read();
-    await expect.poll(() => calls, { timeout: 10_000 }).toEqual(["pause", "resume"]);
+    await expect.poll(() => calls).toEqual(["pause", "resume"]);
     timers.advance(keepaliveMs);
     expect(calls).toEqual(["pause", "resume", "keepalive"]);
     stream.end("");

@@ -43,7 +43,7 @@ describe("what the kernel takes for a reader that does not read", () => {
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
       ["--input-type=module", "--eval", program],
-      { timeout: 15_000 },
+      { timeout: 100_000 },
     );
     expect({ stdout, stderr }).toEqual({ stdout: "true\n", stderr: "" });
   });

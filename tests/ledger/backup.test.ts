@@ -54,7 +54,7 @@ async function startLoad(ledger: StoreLedger): Promise<Load> {
     secret: keys[0] ?? "",
     async more(requests) {
       const wanted = state.ended + requests;
-      const done = vi.waitUntil(() => state.ended >= wanted, { timeout: 8_000, interval: 5 });
+      const done = vi.waitUntil(() => state.ended >= wanted, { timeout: 100_000, interval: 5 });
       await Promise.race([done, ...callers]);
     },
     async stop() {

@@ -246,9 +246,7 @@ describe("a process that is full", () => {
     expect((await service.post(countPath, messages.body)).status).toBe(200);
     running.open();
     await Promise.all(running.answers);
-    await expect
-      .poll(async () => (await service.post(chat.path, chat.body)).status, { timeout: 1_000 })
-      .toBe(200);
+    await expect.poll(async () => (await service.post(chat.path, chat.body)).status).toBe(200);
     await service.settledCredit();
   });
 });
@@ -345,7 +343,7 @@ describe("a drain", () => {
     connection.write(wholePost(chat.path, body, headers));
     await service.deployment.request(0);
     // Settled, so that nothing runs any more; but its reader has not read it.
-    await expect.poll(async () => (await service.credit()).held, { timeout: 5_000 }).toBe(0n);
+    await expect.poll(async () => (await service.credit()).held).toBe(0n);
     expect(answer.unsentBytes()).toBeGreaterThan(100_000);
     const closing = service.gateway[Symbol.asyncDispose]();
     await sleep(200);

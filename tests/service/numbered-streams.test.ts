@@ -51,46 +51,42 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 describe("32 concurrent streams of numbered deltas", () => {
-  it(
-    "lose nothing, hold little for readers that stop, and are charged to the nano",
-    { timeout: 60_000 },
-    async () => {
-      const accounts = await Promise.all(Array.from({ length: 8 }, () => service.newKey("1000")));
-      const runs = plans(20_251_121).map((plan, index) => newRun(plan, accounts[index >> 2]));
-      using sockets = watchSockets(runs);
-      const startMs = performance.now();
-      const sampling = setInterval(() => runs.forEach(sample), 4);
-      await Promise.all(
-        runs.map(async (run) => {
-          service.deployment.answerFor(markerOf(run.plan), ...stepsOf(run.plan));
-          await readStream(run);
-        }),
-      );
-      clearInterval(sampling);
-      const tookMs = Math.round(performance.now() - startMs);
-      expect(sockets.seen()).toBe(64);
+  it("lose nothing, hold little for readers that stop, and are charged to the nano", async () => {
+    const accounts = await Promise.all(Array.from({ length: 8 }, () => service.newKey("1000")));
+    const runs = plans(20_251_121).map((plan, index) => newRun(plan, accounts[index >> 2]));
+    using sockets = watchSockets(runs);
+    const startMs = performance.now();
+    const sampling = setInterval(() => runs.forEach(sample), 4);
+    await Promise.all(
+      runs.map(async (run) => {
+        service.deployment.answerFor(markerOf(run.plan), ...stepsOf(run.plan));
+        await readStream(run);
+      }),
+    );
+    clearInterval(sampling);
+    const tookMs = Math.round(performance.now() - startMs);
+    expect(sockets.seen()).toBe(64);
 
-      for (const run of runs) {
-        const { plan } = run;
-        const what = `stream ${String(plan.number)}`;
-        expect(run.failure, what).toBeNull();
-        // A reset takes with it what was on the way.
-        if (plan.ending === "deployment-breaks")
-          expect(run.numbersRead).toBeLessThan(plan.deltas + 1);
-        else expect(run.numbersRead, what).toBe(plan.deltas);
-        expect(run.worstUnreadBytes, what).toBeLessThan(2 * mebibyte);
-        // The last frames of Responses repeat the whole answer several times; nothing else holds so much.
-        if (plan.format.name !== "responses")
-          expect(run.worstHeldBytes, what).toBeLessThan(2 * mebibyte);
-        if (plan.reader === "steady") continue;
-        // It really was held up: a mebibyte waited, and the deployment was not drained meanwhile.
-        expect(run.worstHeldBytes, what).toBeGreaterThan(mebibyte);
-        expect(run.stoppedAtBytes, what).not.toBeNull();
-      }
-      await expectExactAccounts(accounts, runs);
-      report(runs, tookMs);
-    },
-  );
+    for (const run of runs) {
+      const { plan } = run;
+      const what = `stream ${String(plan.number)}`;
+      expect(run.failure, what).toBeNull();
+      // A reset takes with it what was on the way.
+      if (plan.ending === "deployment-breaks")
+        expect(run.numbersRead).toBeLessThan(plan.deltas + 1);
+      else expect(run.numbersRead, what).toBe(plan.deltas);
+      expect(run.worstUnreadBytes, what).toBeLessThan(2 * mebibyte);
+      // The last frames of Responses repeat the whole answer several times; nothing else holds so much.
+      if (plan.format.name !== "responses")
+        expect(run.worstHeldBytes, what).toBeLessThan(2 * mebibyte);
+      if (plan.reader === "steady") continue;
+      // It really was held up: a mebibyte waited, and the deployment was not drained meanwhile.
+      expect(run.worstHeldBytes, what).toBeGreaterThan(mebibyte);
+      expect(run.stoppedAtBytes, what).not.toBeNull();
+    }
+    await expectExactAccounts(accounts, runs);
+    report(runs, tookMs);
+  });
 });
 
 /** One stream as long as its allowance, four readers that stop, three clients that leave, a deployment that breaks, 23 others. */

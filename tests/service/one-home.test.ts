@@ -20,7 +20,7 @@ function toldGone(service: TestService): readonly string[] {
 
 /** Files are looked at now and then; the mark with each transaction. */
 async function noticed(service: TestService): Promise<void> {
-  await expect.poll(() => toldGone(service).length, { interval: 20, timeout: 10_000 }).toBe(1);
+  await expect.poll(() => toldGone(service).length).toBe(1);
 }
 
 /** No format is served, the service is not ready, and the log says why. */
@@ -95,7 +95,7 @@ describe("a ledger that is not where it was", () => {
       .toBe(200);
     const back = (): boolean =>
       service.logLines.some((line) => line.includes('"event":"ledger back"'));
-    await expect.poll(back, { interval: 20, timeout: 10_000 }).toBe(true);
+    await expect.poll(back).toBe(true);
   });
 
   it("is missed when its log was removed, as for a restored backup", async () => {

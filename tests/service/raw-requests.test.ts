@@ -297,7 +297,7 @@ describe("pipelined requests", () => {
     expect((await service.settledCredit(accountId)).balance).toBe(before);
     const ended = (): number =>
       service.logLines.slice(lines).filter((line) => line.includes('"event":"request"')).length;
-    await expect.poll(ended, { timeout: 1_000 }).toBe(2);
+    await expect.poll(ended).toBe(2);
   });
 });
 

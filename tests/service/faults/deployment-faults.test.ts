@@ -17,7 +17,7 @@ async function linesOf(
     service.logLines
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((line) => line["event"] === event);
-  await expect.poll(() => found().length, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => found().length).toBeGreaterThan(0);
   return found();
 }
 
