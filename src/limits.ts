@@ -155,6 +155,8 @@ export const limits = {
   checkpointEntriesMax: 5_000,
   /** Rows that travel together when a ledger is copied to another store. */
   copiedRowsAPiece: 1_000,
+  /** Rows that verifying reads at a time: what a piece costs beside its rows is small by then, and so is its memory. */
+  verifyRowsAPiece: 1_000,
   /** Problems that a report of a damaged ledger lists; all are counted. */
   verifyProblemsShown: 100,
   /** Size to which the ledger's write-ahead log shrinks again after a burst. */

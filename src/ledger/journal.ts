@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { AccountId, CreditNanos } from "./records.ts";
+import { bigOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
 /** Why an entry was written. */
 export type EntryKind = "credit" | "takeback" | "reserve" | "settle" | "expire" | "checkpoint";
@@ -17,6 +18,21 @@ export interface JournalEntry {
   readonly actor: string;
   readonly requestId: string | null;
   readonly note: string | null;
+}
+
+/** An entry, from columns of its names. */
+export function journalEntryOf(row: Row): JournalEntry {
+  return {
+    accountId: textOf(row, "account_id"),
+    sequence: numberOf(row, "sequence"),
+    atMs: numberOf(row, "at_ms"),
+    kind: textOf(row, "kind") as EntryKind,
+    balanceDeltaNanos: bigOf(row, "balance_delta_nanos"),
+    heldDeltaNanos: bigOf(row, "held_delta_nanos"),
+    actor: textOf(row, "actor"),
+    requestId: textOrNullOf(row, "request_id"),
+    note: textOrNullOf(row, "note"),
+  };
 }
 
 /** What stands before the first entry of every account. */

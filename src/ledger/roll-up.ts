@@ -1,6 +1,6 @@
-import { type Checkpoint, chainHash, type EntryKind, firstHead } from "./journal.ts";
+import { type Checkpoint, chainHash, firstHead, journalEntryOf } from "./journal.ts";
 import { OperatorError } from "./operator-error.ts";
-import { bigOf, bytesOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
+import { bigOf, bytesOf, numberOf, type Row } from "./row.ts";
 
 /** What is rolled up: entries of one account that were written before this time. */
 export interface CheckpointOrder {
@@ -62,17 +62,7 @@ export function countMisdated(rows: readonly Row[], beforeMs: number): number {
 
 /** A checkpoint moved on by one entry, whose row has the columns of the journal's names. */
 export function addEntry(sum: Checkpoint, row: Row): Checkpoint {
-  const entry = {
-    accountId: textOf(row, "account_id"),
-    sequence: numberOf(row, "sequence"),
-    atMs: numberOf(row, "at_ms"),
-    kind: textOf(row, "kind") as EntryKind,
-    balanceDeltaNanos: bigOf(row, "balance_delta_nanos"),
-    heldDeltaNanos: bigOf(row, "held_delta_nanos"),
-    actor: textOf(row, "actor"),
-    requestId: textOrNullOf(row, "request_id"),
-    note: textOrNullOf(row, "note"),
-  };
+  const entry = journalEntryOf(row);
   const hash = chainHash(sum.hash, entry);
   // What does not verify is not made to disappear.
   if (entry.sequence !== sum.sequence + 1 || Buffer.compare(hash, bytesOf(row, "hash")) !== 0)

@@ -19,7 +19,6 @@ export type ProblemCode =
 
 /** The parts of a request's row that its entries must agree with. */
 export interface ReservationToVerify {
-  readonly accountId: string;
   readonly keyId: string;
   readonly state: "open" | "settled" | "expired";
   readonly prices: Prices;
@@ -65,9 +64,8 @@ export function movementProblem(
       "its request had been resolved before, or not reserved by this account",
     ];
   const { reservation } = request;
-  if (reservation === null) return ["receipt-differs", "its request has no receipt"];
-  if (reservation.accountId !== entry.accountId)
-    return ["receipt-differs", `its request is of ${reservation.accountId}`];
+  if (reservation === null)
+    return ["receipt-differs", "its request has no receipt of this account"];
   if (kind === "reserve")
     return agrees(entry, reservation.reservedSequence, reservation.admittedAtMs) &&
       held === reservation.reservedNanos &&

@@ -51,11 +51,8 @@ export interface Database extends AsyncDisposable {
   snapshot<Value>(step: (read: Read) => Promise<Value>): Promise<Value>;
 }
 
-/** A row by position, each value as the server writes it. */
-export type TextRow = readonly (string | null)[];
-
 /** Runs a select; its rows come in pieces. */
-export type Read = (sql: string) => AsyncGenerator<readonly TextRow[], undefined>;
+export type Read = (sql: string) => AsyncGenerator<readonly Row[], undefined>;
 
 /** Whether the call's answer was lost: it may have been done. */
 export function isLostAnswer(error: unknown): boolean {
@@ -116,9 +113,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
     unhurried: ({ text }, ...values) =>
       whileInTheWay(() =>
         withReader(settings, async (client) => {
-          const parsers = { getTypeParser: typeParser as typeof types.getTypeParser };
-          const query = { text, values: [...values], types: parsers };
-          const { rows } = await client.query<Row>(query);
+          const { rows } = await client.query<Row>({ text, values: [...values] });
           return rows;
         }),
       ),
@@ -193,14 +188,14 @@ async function withReader<Value>(
     connectionTimeoutMillis: settings.busyMs ?? limits.ledgerBusyMs,
     keepAlive: true,
     application_name: "tributary",
-    types: { getTypeParser: (() => String) as typeof types.getTypeParser },
+    types: { getTypeParser: typeParser as typeof types.getTypeParser },
   });
   client.on("error", ignore);
   try {
     await client.connect();
     // Everything is read to its end, so no plan that is quick with the first rows.
     await client.query(
-      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1",
+      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1; set local search_path = tributary",
     );
     return await use(client);
   } finally {
@@ -213,15 +208,13 @@ async function takeSnapshot<Value>(
   step: (read: Read) => Promise<Value>,
 ): Promise<Value> {
   let cursors = 0;
-  async function* read(sql: string): AsyncGenerator<readonly TextRow[], undefined> {
+  async function* read(sql: string): AsyncGenerator<readonly Row[], undefined> {
     cursors += 1;
     const name = `rows_${String(cursors)}`;
     await client.query(`declare ${name} no scroll cursor for ${sql}`);
     const text = `fetch ${String(piece)} from ${name}`;
-    const fetchPiece = (): Promise<readonly TextRow[]> => {
-      const fetched = client
-        .query<(string | null)[]>({ text, rowMode: "array" })
-        .then(({ rows }) => rows);
+    const fetchPiece = (): Promise<readonly Row[]> => {
+      const fetched = client.query<Row>(text).then(({ rows }) => rows);
       // A reader that has stopped no longer hears of it.
       fetched.catch(ignore);
       return fetched;
@@ -250,8 +243,8 @@ async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> 
   }
 }
 
-// int8 and numeric as bigint: credit is never rounded. No statement here answers a fraction.
-const wholeNumbers = new Set([20, 1700]);
+// int4, int8 and numeric as bigint: credit is never rounded. No statement here answers a fraction.
+const wholeNumbers = new Set([20, 23, 1700]);
 // As SQLite gives them, and not as a Buffer, which is one more thing that can be told apart.
 const bytea = 17;
 
