@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../src/failure.ts";
@@ -69,6 +70,103 @@ describe("a thread that is not asked", () => {
     await thread.stop();
     expect(String(await waiting)).toMatch(/has been stopped/);
     expect(timers.waiting).toBe(0);
+  });
+});
+
+/** A worker in the hands of the test. */
+class HeldWorker extends EventEmitter {
+  readonly calls: unknown[] = [];
+  readonly ended = Promise.withResolvers<number>();
+
+  unref(): void {
+    this.calls.push("unref");
+  }
+
+  postMessage(question: string, transfer: readonly ArrayBuffer[]): void {
+    this.calls.push([question, transfer]);
+  }
+
+  terminate(): Promise<number> {
+    this.calls.push("terminate");
+    return this.ended.promise;
+  }
+}
+
+describe("a worker", () => {
+  function openHeld() {
+    const timers = openManualTimers();
+    const workers: HeldWorker[] = [];
+    const thread = openBodyThread<string, string>(() => {
+      const worker = new HeldWorker();
+      workers.push(worker);
+      return worker as unknown as Worker;
+    }, timers);
+    const worker = (): HeldWorker => {
+      const last = workers.at(-1);
+      if (last === undefined) throw new Error("no worker was started");
+      return last;
+    };
+    return { thread, timers, worker, workers };
+  }
+
+  it("keeps no process, and is handed the memory of a question", async () => {
+    const { thread, worker } = openHeld();
+    const memory = new ArrayBuffer(8);
+    const answer = thread.run("one", [memory]);
+    worker().emit("message", "two");
+    expect(await answer).toBe("two");
+    expect(worker().calls).toEqual(["unref", ["one", [memory]]]);
+  });
+
+  it("that was not asked for a while is ended, once, and one that left by itself is not", async () => {
+    const { thread, timers, worker } = openHeld();
+    const answer = thread.run("one", []);
+    worker().emit("message", "two");
+    await answer;
+    expect(timers.waiting).toBe(1);
+    timers.advance(30_000);
+    expect(worker().calls.filter((call) => call === "terminate")).toHaveLength(1);
+    const other = thread.run("one", []);
+    worker().emit("message", "two");
+    await other;
+    worker().emit("exit", 0);
+    expect(timers.waiting).toBe(0);
+    timers.advance(30_000);
+    expect(worker().calls).not.toContain("terminate");
+  });
+
+  it("that has ended answers nothing any more, and takes nothing from the next", async () => {
+    const { thread, worker, workers } = openHeld();
+    const first = causeOf(thread.run("one", []));
+    worker().emit("error", new TypeError("a bug"));
+    expect(await first).toMatchObject({ name: "TypeError" });
+    const second = thread.run("two", []);
+    expect(workers).toHaveLength(2);
+    workers[0]?.emit("message", "late");
+    workers[0]?.emit("exit", 1);
+    worker().emit("message", "right");
+    expect(await second).toBe("right");
+  });
+
+  it("whose answer cannot be read is ended, and the question told so", async () => {
+    const { thread, worker } = openHeld();
+    const cause = causeOf(thread.run("one", []));
+    worker().emit("messageerror", new RangeError("no memory for it"));
+    expect(await cause).toMatchObject({ name: "RangeError" });
+    expect(worker().calls).toContain("terminate");
+  });
+
+  it("is waited for when its thread is stopped, and leaves no timer", async () => {
+    const { thread, timers, worker } = openHeld();
+    const answer = thread.run("one", []);
+    worker().emit("message", "two");
+    await answer;
+    let stopped = false;
+    const stopping = thread.stop().then(() => (stopped = true));
+    await new Promise(setImmediate);
+    expect([stopped, timers.waiting]).toEqual([false, 0]);
+    worker().ended.resolve(0);
+    await stopping;
   });
 });
 

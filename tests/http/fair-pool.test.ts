@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { openFairPool } from "../../src/http/fair-pool.ts";
@@ -7,8 +8,14 @@ interface Task {
   readonly name: string;
 }
 
+interface PoolOptions {
+  readonly threads: number;
+  /** When its threads have stopped; at once unless told. */
+  readonly stopped?: Promise<void>;
+}
+
 /** A pool whose threads do what a test tells them: tasks whose name begins with "count" are patient. */
-function openPool(sizes: { readonly threads: number }) {
+function openPool({ stopped: stopping, ...sizes }: PoolOptions) {
   const begun: string[] = [];
   const running = new Map<string, PromiseWithResolvers<string>>();
   let opened = 0;
@@ -30,7 +37,7 @@ function openPool(sizes: { readonly threads: number }) {
         stop() {
           stopped += 1;
           for (const answer of running.values()) answer.reject(new Error("stopped"));
-          return Promise.resolve();
+          return stopping ?? Promise.resolve();
         },
       };
     },
@@ -65,6 +72,39 @@ describe("a pool of threads", () => {
     expect(await Promise.all(all)).toEqual(
       ["A1", "A2", "A3", "B1", "C1", "B2"].map((name) => `${name} done`),
     );
+  });
+
+  it("lets an account that comes again wait behind those that came meanwhile", async () => {
+    const { begun, end, run } = openPool({ threads: 1 });
+    const all = ["A1", "B1", "A2", "C1"].map((name) => run(name));
+    for (const name of ["A1", "B1", "A2", "C1"]) await end(name);
+    expect(begun).toEqual(["A1", "B1", "A2", "C1"]);
+    await Promise.all(all);
+  });
+
+  it("leaves nothing on the signal of a caller who was answered", async () => {
+    const { end, run } = openPool({ threads: 1 });
+    const { signal } = new AbortController();
+    const all = ["A1", "A2"].map((name) => run(name, signal));
+    expect(getEventListeners(signal, "abort")).toHaveLength(2);
+    await end("A1");
+    await end("A2");
+    await Promise.all(all);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it("is closed when its threads have stopped", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const { end, pool, run } = openPool({ threads: 1, stopped: stopped.promise });
+    const answer = run("A1");
+    await end("A1");
+    await answer;
+    let closed = false;
+    const closing = pool[Symbol.asyncDispose]().then(() => (closed = true));
+    await new Promise(setImmediate);
+    expect(closed).toBe(false);
+    stopped.resolve();
+    await closing;
   });
 
   it("keeps a thread for another account, however much one sends", async () => {
@@ -122,7 +162,8 @@ describe("a pool of threads", () => {
     const second = run("A2", gone.signal);
     const third = run("B1");
     gone.abort();
-    await expect(second).rejects.toThrow("broke off");
+    // No fault of the service: the log has it as a caller's.
+    await expect(second).rejects.toMatchObject({ code: "invalid_request", message: /broke off/ });
     await expect(run("A3", gone.signal)).rejects.toThrow("broke off");
     await end("A1");
     await end("B1");
