@@ -192,7 +192,13 @@ export const limits = {
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
   drainPollMs: 20,
-  /** Connections that a busy proxy keeps are used up within this once the listener is closed: a request each. */
+  /** A listener is closed behind a turn of the event loop no longer than this, or after so long in vain. */
+  drainListenerTurnMs: 1,
+  drainListenerMs: 1_000,
+  /**
+   * Connections that a busy proxy keeps are used up within this once the listener is closed, a request each; one whose
+   * answer had begun before that is kept when the answer ends.
+   */
   drainConnectionsMs: 5_000,
   /** What is failed at the end of a drain has this long to be settled and to tell its client. */
   drainSettleMs: 2_000,

@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Server as NetServer } from "node:net";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
@@ -24,6 +24,8 @@ export interface DrainParts {
   readonly exchanges: ReadonlySet<Exchange>;
 }
 
+type Clock = Pick<Service, "monotonicMs">;
+
 /** Lets what runs finish, then fails and settles the rest. */
 export async function drain(order: DrainOrder, parts: DrainParts): Promise<void> {
   const { exchanges, server, service } = parts;
@@ -32,7 +34,7 @@ export async function drain(order: DrainOrder, parts: DrainParts): Promise<void>
   state.leaving = true;
   const endMs = service.monotonicMs() + order.withinMs;
   if (order.listener === "closed") {
-    await stopListening(server);
+    await stopListening(server, service);
     await serveOpenConnections(parts, { endMs, isIdle });
   }
   state.draining = true;
@@ -54,37 +56,62 @@ function isBusy({ record, response }: Exchange): boolean {
 
 /**
  * Closes the listener alone: the server's own `close` ends idle connections too, where a proxy may be writing its next
- * request. The turn of the event loop lets Node take over what the kernel has accepted, which would be reset otherwise.
+ * request. Connections that the kernel has accepted and Node has not would be reset, with a request that a proxy must not
+ * repeat. Node takes one a turn of its event loop: the listener is closed at the end of a turn that brought none, and
+ * that was so short that hardly one can have come meanwhile.
  */
-async function stopListening(server: Server): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+async function stopListening(server: Server, { monotonicMs }: Clock): Promise<void> {
+  let connections = 0;
+  const count = (): void => void (connections += 1);
+  server.on("connection", count);
+  const untilMs = monotonicMs() + limits.drainListenerMs;
+  // The rest of the turn that is under way may have no look at the listener.
+  await turn();
+  for (let isQuiet = false; !isQuiet && monotonicMs() < untilMs;) {
+    const [beganMs, before] = [monotonicMs(), connections];
+    await turn();
+    isQuiet = connections === before && monotonicMs() - beganMs <= limits.drainListenerTurnMs;
+  }
+  server.off("connection", count);
   NetServer.prototype.close.call(server);
 }
 
-/** Resolves when all is idle and proxies have used up their open connections, or have had `drainConnectionsMs` for it. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * Resolves when all is idle and proxies have used up their open connections, or have had `drainConnectionsMs` for it:
+ * since the last answer, whose connection may have become one of them.
+ */
 async function serveOpenConnections(
   { server, service }: DrainParts,
   until: { readonly endMs: number; readonly isIdle: () => boolean },
 ): Promise<void> {
-  const usedUpMs = Math.min(service.monotonicMs() + limits.drainConnectionsMs, until.endMs);
   let open = true;
   const look = (): void =>
     void server.getConnections((error, count) => (open = error !== null || count > 0));
+  let usedMs = service.monotonicMs();
+  const use = (): void => void (usedMs = service.monotonicMs());
+  const serve = (_request: IncomingMessage, response: ServerResponse): void => {
+    use();
+    response.once("close", use);
+  };
+  server.on("request", serve);
   await becomes(
     () => {
       look();
-      return until.isIdle() && (!open || service.monotonicMs() >= usedUpMs);
+      if (!until.isIdle()) use();
+      const isUnused = service.monotonicMs() - usedMs >= limits.drainConnectionsMs;
+      return until.isIdle() && (!open || isUnused);
     },
     until.endMs,
     service,
   );
+  server.off("request", serve);
 }
 
-async function becomes(
-  condition: () => boolean,
-  endMs: number,
-  service: Pick<Service, "monotonicMs">,
-): Promise<boolean> {
+async function becomes(condition: () => boolean, endMs: number, service: Clock): Promise<boolean> {
   while (!condition()) {
     if (service.monotonicMs() >= endMs) return false;
     await new Promise((resolve) => setTimeout(resolve, limits.drainPollMs));

@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { Agent, request } from "undici";
 import { describe, expect, it } from "vitest";
 import { occupy } from "./occupy.ts";
@@ -43,6 +45,22 @@ describe("a drain with a closed listener", () => {
     await Promise.all(agents.map((agent) => agent.close()));
     expect((await service.settledCredit()).held).toBe(0n);
     expect(service.deployment.requests).toHaveLength(1 + 2 * formats.length);
+  });
+
+  it("serves every connection that the kernel had accepted before the listener closed", async () => {
+    await using service = await startService({
+      environment: { TRIBUTARY_DRAIN_SECONDS: "20", TRIBUTARY_DRAIN_LISTENER: "closed" },
+    });
+    const { hostname, port } = new URL(service.url);
+    // They are there, with their requests, before the event loop looks at the listener, which it does once a turn.
+    const answers = Array.from({ length: 20 }, () => {
+      const socket = connect(Number(port), hostname);
+      socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+      return text(socket);
+    });
+    const draining = service.gateway.drain();
+    for (const answer of answers) expect(await answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/u);
+    await draining;
   });
 
   it("ends though a connection stays open that is not used", async () => {
