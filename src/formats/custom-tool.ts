@@ -10,8 +10,8 @@ import {
 import { readToolName } from "./read-tools.ts";
 
 /**
- * A custom tool takes raw text. To the model it is a function with one string, `input`; its format is told in the
- * description, as nothing below constrains what the model writes.
+ * A custom tool takes raw text. To the model it is a function with one string, `input`; its format is part of the
+ * description, as no engine constrains what the model writes.
  */
 export function readCustomTool(fields: Fields, param: string): Tool {
   const name = readToolName(fields["name"], `${param}.name`);
@@ -30,7 +30,7 @@ export function readCustomTool(fields: Fields, param: string): Tool {
   };
 }
 
-/** The arguments, as JSON text, with which the function spelling of a custom tool was called. */
+/** The arguments, as JSON text, with which the function that stands for a custom tool is called. */
 export function buildCustomToolArguments(input: string): string {
   return JSON.stringify({ input });
 }

@@ -75,7 +75,7 @@ function shortageFields(failure: Failure): ShortageFields | null {
   };
 }
 
-/** Agents compact their history on exactly this beginning, so it is kept to the letter. */
+/** The message; of a conversation that is too long it begins as agents expect it, to the letter, before they compact. */
 function messagesText(failure: Failure): string {
   if (failure.code !== "input_too_large" || failure.facts.tokens === undefined)
     return failure.message;

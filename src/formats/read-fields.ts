@@ -150,7 +150,7 @@ export function readStopSequences(value: unknown, param: string): readonly strin
   });
 }
 
-/** The model a client named, to be echoed; every name reaches the one deployment. */
+/** The model a client named, which the answer repeats; every name reaches the one deployment. */
 export function readModel(value: unknown): string {
   if (isAbsent(value)) return deployedModel;
   const model = readString(value, "model");
@@ -168,7 +168,7 @@ export function readInputItems(value: unknown, param: string): readonly unknown[
   return items;
 }
 
-/** JSON Schema output is refused in all three spellings, whichever format a request came in. */
+/** Refuses JSON Schema output under the field names of all three formats, whichever format a request came in. */
 export function refuseJsonSchemaOutput(body: Fields): void {
   refuseJsonSchemaType(body["response_format"], "response_format.type");
   refuseJsonSchemaType(body["output_format"], "output_format.type");

@@ -16,7 +16,7 @@ const toolName = new RegExp(`^[A-Za-z0-9_.-]{1,${String(limits.toolNameCharacter
 export function readToolName(value: unknown, param: string): string {
   const name = readString(value, param);
   if (toolName.test(name)) return name;
-  // The field at fault is told in words: clients look for `tools` in `param`.
+  // `param` is `tools`, which clients look for; the message names the field at fault.
   throw invalidField(
     "tools",
     `${param} must have 1 to ${String(limits.toolNameCharactersMax)} characters of A-Z, a-z, 0-9, "_", "." and "-", not ${quote(name)}.`,
@@ -30,12 +30,12 @@ export function readToolParameters(value: unknown, param: string): JsonObject | 
   return readObject(value, param) as JsonObject;
 }
 
-/** `strict` of a tool, which no format promises to keep: whatever is not `true` is as good as nothing. */
+/** `strict` of a tool. No format promises to keep to it, so every value but `true` counts as absent. */
 export function readStrict(value: unknown): Pick<Tool, "strict"> {
   return value === true ? { strict: true } : {};
 }
 
-/** Two tools of one name could not be told apart when the model calls one. */
+/** Throws for two tools of one name: a call of the model could mean either. */
 export function ensureDistinctTools(tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name } of tools) {

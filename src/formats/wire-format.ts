@@ -6,7 +6,7 @@ import type { Failure } from "../failure.ts";
 /** The three request formats. */
 export type WireFormatName = "chat-completions" | "responses" | "messages";
 
-/** How reasoning that a client sends back is told from what it made up; `seal/` has the real one. */
+/** Tells reasoning that this service sealed from what a client made up; `seal/` implements it. */
 export interface ReasoningVerifier {
   unseal(sealed: string): string | null;
   verify(text: string, signature: string): boolean;
@@ -18,7 +18,7 @@ export interface ReasoningSigner {
   openSigner(): { update(text: string): void; finish(): string };
 }
 
-/** A request, understood. `echo` is plain data that the answer repeats: a worker thread can return it. */
+/** A parsed request. `echo` is what the answer repeats of it: plain data, which a worker thread can return. */
 export interface ParsedRequest<Echo> {
   readonly conversation: Conversation;
   readonly options: GenerationOptions;

@@ -10,7 +10,7 @@ import {
   type EngineExit,
   startEngineProcess,
 } from "../../src/deployment/embedded/engine-process.ts";
-import { engineEnvironment, engineWords } from "../../src/deployment/embedded/engine-settings.ts";
+import { engineEnvironment, engineArguments } from "../../src/deployment/embedded/engine-settings.ts";
 import { startProgram } from "../cli/start-program.ts";
 
 // The engine's own process, whose weights cannot be had, as its service starts it: it listens, and goes on trying.
@@ -38,7 +38,7 @@ test.skipIf(!isPosix)("SIGUSR1 opens no inspector in the engine and ends nothing
   const listening = Promise.withResolvers<EngineEvent>();
   const exited = Promise.withResolvers<EngineExit>();
   const environment = engineEnvironment({ ...settings, environment: process.env }, "key");
-  const engine = startEngineProcess(engineWords(settings), environment, {
+  const engine = startEngineProcess(engineArguments(settings), environment, {
     event: (event) => event.event === "listening" && listening.resolve(event),
     exited(exit) {
       listening.reject(new Error(exit.output));

@@ -5,7 +5,7 @@ import type { Deployment, Prompt } from "../deployment.ts";
 import type { EngineEvent } from "./engine-process.ts";
 import {
   engineEnvironment,
-  engineWords,
+  engineArguments,
   hangMsOf,
   type EmbeddedSettings,
 } from "./engine-settings.ts";
@@ -66,27 +66,27 @@ class EmbeddedEngine implements EmbeddedDeployment {
   readonly #health: ReturnType<typeof watchHealth>;
   readonly #listening = Promise.withResolvers<void>();
   readonly #apiKey = randomBytes(24).toString("base64url");
-  /** Of the engine that listens, or listened last: a new process has a new port. */
+  /** The deployment of the process that listens, or listened last: a new process has a new port. */
   #connected: { readonly deployment: Deployment; readonly url: string } | null = null;
   #facts: EngineFacts;
-  /** Those that an engine before this one had; they end with the last of their generations. */
-  readonly #left: Promise<void>[] = [];
+  /** Deployments of earlier processes, which end with the last of their generations. */
+  readonly #closing: Promise<void>[] = [];
 
   constructor(settings: EmbeddedSettings, parts: EmbeddedParts) {
     this.#parts = parts;
     this.#facts = { model: settings.model ?? "", contextTokens: settings.contextTokens ?? null };
     this.#readiness = openReadiness(parts.now);
     const start = {
-      words: engineWords(settings),
+      args: engineArguments(settings),
       environment: engineEnvironment(settings, this.#apiKey),
     };
     this.#supervisor = openEngineSupervisor(start, {
       now: parts.now,
-      event: (event) => this.#hear(event),
+      event: (event) => this.#onEngineEvent(event),
       exited: (exit, loadFailure, restartMs) => {
-        const words = `the engine's process ended before it listened (${exit.output})`;
-        this.#listening.reject(new Error(words));
-        this.#lose();
+        const message = `the engine's process ended before it listened (${exit.output})`;
+        this.#listening.reject(new Error(message));
+        this.#becomeUnready();
         if (loadFailure === null)
           return parts.onLifecycle("model process ended", { ...exit, restartMs });
         this.#readiness.set({ type: "failed" });
@@ -152,10 +152,10 @@ class EmbeddedEngine implements EmbeddedDeployment {
     this.#listening.promise.catch(() => undefined);
     this.#readiness.set({ type: "stopped" });
     this.#health.close();
-    // What still runs loses its connection with that, and fails.
+    // Generations that still run lose their connection with that, and fail.
     await this.#supervisor.close();
     await this.#connected?.deployment[Symbol.asyncDispose]();
-    await Promise.all(this.#left);
+    await Promise.all(this.#closing);
   }
 
   #inner(): Deployment {
@@ -163,11 +163,11 @@ class EmbeddedEngine implements EmbeddedDeployment {
     return this.#connected.deployment;
   }
 
-  #lose(): void {
+  #becomeUnready(): void {
     if (this.#readiness.ready) this.#readiness.set({ type: "loading" });
   }
 
-  #hear({ event, ...fields }: EngineEvent): void {
+  #onEngineEvent({ event, ...fields }: EngineEvent): void {
     const { onLifecycle, onProgress } = this.#parts;
     switch (event) {
       case "settings refused":
@@ -209,7 +209,7 @@ class EmbeddedEngine implements EmbeddedDeployment {
           contextTokens: Number(fields["contextTokens"]),
           takesTools: fields["takesTools"] === true,
         };
-        this.#health.heard();
+        this.#health.markWell();
         this.#readiness.set({ type: "ready" });
         onLifecycle("model loaded", plain(fields));
         return;
@@ -227,7 +227,8 @@ class EmbeddedEngine implements EmbeddedDeployment {
       url,
       deployment: this.#parts.connect({ url, apiKey: this.#apiKey, contextTokens }),
     };
-    if (before !== null) this.#left.push(Promise.resolve(before.deployment[Symbol.asyncDispose]()));
+    if (before !== null)
+      this.#closing.push(Promise.resolve(before.deployment[Symbol.asyncDispose]()));
     this.#listening.resolve();
   }
 }

@@ -12,7 +12,7 @@ export interface EngineCounts {
   readonly queued: number;
 }
 
-/** What watching needs. */
+/** What `watchHealth` is given. */
 export interface HealthParts {
   readonly now: () => number;
   /** Called when `/health` has not been well for `hangMs`. */
@@ -23,7 +23,7 @@ export interface HealthParts {
 /** Asks an engine again and again whether it is well. `url`: undefined while there is none that should be. */
 export function watchHealth(url: () => string | undefined, parts: HealthParts) {
   const { hangMs, hung, now } = parts;
-  let heardAtMs = now();
+  let wellAtMs = now();
   const closed = new AbortController();
 
   async function ask(signal: AbortSignal): Promise<EngineCounts> {
@@ -32,22 +32,22 @@ export function watchHealth(url: () => string | undefined, parts: HealthParts) {
     });
     const counts = (await response.json()) as EngineCounts;
     if (!response.ok) throw new Error(`/health answered ${String(response.status)}`);
-    heardAtMs = now();
+    wellAtMs = now();
     return counts;
   }
 
   function look(): void {
-    if (url() === undefined) heardAtMs = now();
-    else if (now() - heardAtMs > hangMs) hung();
-    // A failure is told by the silence.
+    if (url() === undefined) wellAtMs = now();
+    else if (now() - wellAtMs > hangMs) hung();
+    // A failure needs no handling here: `wellAtMs` grows old.
     else ask(AbortSignal.timeout(hangMs)).catch(() => undefined);
   }
 
   const timer = setInterval(look, Math.max(10, hangMs / 4)).unref();
   return {
     ask,
-    heard() {
-      heardAtMs = now();
+    markWell() {
+      wellAtMs = now();
     },
     close() {
       clearInterval(timer);

@@ -23,7 +23,7 @@ export interface EngineExit {
   readonly output: string;
 }
 
-/** Who hears of a process. `exited` comes once, last. */
+/** What is called for a process: `event` for each line of its log, `exited` once, last. */
 export interface EngineProcessListener {
   readonly event: (event: EngineEvent) => void;
   readonly exited: (exit: EngineExit) => void;
@@ -37,11 +37,11 @@ const closeMs = 2_000;
  * service's group: the answers that are drained then still need the engine.
  */
 export function startEngineProcess(
-  words: readonly string[],
+  args: readonly string[],
   environment: Environment,
   listener: EngineProcessListener,
 ): EngineProcess {
-  const child = spawn(process.execPath, [engineProgram(), ...words], {
+  const child = spawn(process.execPath, [engineProgram(), ...args], {
     detached: true,
     env: environment,
     stdio: ["pipe", "pipe", "pipe"],
@@ -87,7 +87,7 @@ export function engineProgram(): string {
   return fileURLToPath(new URL(`../../../engine/${program}`, import.meta.url));
 }
 
-/** null: a line of the library that is no event. */
+/** Reads a line of the engine's log; null: the library wrote it, and it is no event. */
 export function readEvent(line: string): EngineEvent | null {
   try {
     const value: unknown = JSON.parse(line);
@@ -98,12 +98,12 @@ export function readEvent(line: string): EngineEvent | null {
   }
 }
 
-/** From outside and at once, as threads take the priority that holds when they are made. */
+/** Lowers the priority from here and at once, since a thread keeps the one that it was made with. */
 function lowerPriority(processId: number | undefined): void {
   if (processId === undefined) return;
   try {
     setPriority(processId, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // It may have ended already, or the system forbids it: it then only competes harder.
+    // The process may have ended already, or the system forbids it: the engine then competes with the service for the CPU.
   }
 }

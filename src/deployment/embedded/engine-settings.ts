@@ -1,7 +1,7 @@
 /** Variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the embedded engine is told by the operator. Counts that are absent or null are chosen by the machine. */
+/** What the operator sets of the embedded engine. Numbers that are absent or null are chosen from the machine. */
 export interface EmbeddedSettings {
   /** Weights in its folder `models` are used. */
   readonly dataDir: string;
@@ -29,9 +29,9 @@ export function hangMsOf(settings: EmbeddedSettings): number {
   return settings.hangMs ?? hangMsDefault;
 }
 
-/** The engine's command line. What may hold a password is not in it: other users of the machine can read it. */
-export function engineWords(settings: EmbeddedSettings): readonly string[] {
-  const words = ["serve", "--until-stdin-ends", "--port=0", ...folderWords(settings)];
+/** The engine's command line, which other users of the machine can read: no value that may hold a password is in it. */
+export function engineArguments(settings: EmbeddedSettings): readonly string[] {
+  const args = ["serve", "--until-stdin-ends", "--port=0", ...folderArguments(settings)];
   const counts = {
     "context-tokens": settings.contextTokens,
     slots: settings.slots,
@@ -39,14 +39,14 @@ export function engineWords(settings: EmbeddedSettings): readonly string[] {
     "hang-seconds": hangMsOf(settings) / 1_000,
   };
   for (const [name, count] of Object.entries(counts)) {
-    if (count !== null && count !== undefined) words.push(`--${name}=${String(count)}`);
+    if (count !== null && count !== undefined) args.push(`--${name}=${String(count)}`);
   }
-  if (settings.gpu === false) words.push("--no-gpu");
-  return words;
+  if (settings.gpu === false) args.push("--no-gpu");
+  return args;
 }
 
 /** The part of a command line that says where weights lie, and which may be fetched. */
-export function folderWords(
+export function folderArguments(
   settings: Pick<EmbeddedSettings, "acceptedLicenses" | "cacheDir" | "dataDir">,
 ): string[] {
   const { acceptedLicenses = [], cacheDir, dataDir } = settings;

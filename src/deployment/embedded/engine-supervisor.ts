@@ -14,7 +14,7 @@ export interface EngineSupervisor {
   close(): Promise<void>;
 }
 
-/** Who hears of the engine. */
+/** What is called for the engine, and the clock. */
 export interface EngineSupervisorListener {
   readonly event: (event: EngineEvent) => void;
   /** `loadFailure`: why the model did not load; null: the process ended by itself, and what was running is lost. */
@@ -29,7 +29,7 @@ const soundMs = 10_000;
 
 /** Starts an engine, and another when it ends: the first at once, then ever later. */
 export function openEngineSupervisor(
-  start: { readonly words: readonly string[]; readonly environment: Environment },
+  start: { readonly args: readonly string[]; readonly environment: Environment },
   listener: EngineSupervisorListener,
 ): EngineSupervisor {
   let engine: EngineProcess | null = null;
@@ -43,10 +43,10 @@ export function openEngineSupervisor(
     timer = null;
     loadFailure = null;
     loadedAtMs = null;
-    engine = startEngineProcess(start.words, start.environment, { event: hear, exited });
+    engine = startEngineProcess(start.args, start.environment, { event: onEvent, exited });
   }
 
-  function hear(event: EngineEvent): void {
+  function onEvent(event: EngineEvent): void {
     if (closed) return;
     if (event.event === "model loaded") loadedAtMs = listener.now();
     if (event.event === "model not loaded") loadFailure = String(event["reason"]);

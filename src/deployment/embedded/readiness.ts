@@ -17,7 +17,7 @@ export interface Readiness {
   set(state: ReadinessState): void;
   /** Resolves when ready; rejects with `overloaded` when that does not come within `waitMs`, or cannot. */
   wait(waitMs: number, signal: AbortSignal): Promise<void>;
-  /** What a caller is told now. */
+  /** The Failure of a request that comes now. */
   failure(): Failure;
 }
 
@@ -52,7 +52,7 @@ export function openReadiness(now: () => number): Readiness {
     }
   }
 
-  function settled(): boolean {
+  function isKnown(): boolean {
     return state.type !== "loading";
   }
 
@@ -67,7 +67,7 @@ export function openReadiness(now: () => number): Readiness {
       for (const look of watchers) look();
     },
     async wait(waitMs, signal) {
-      if (!settled()) await waitUntil(settled, watchers, { waitMs, signal });
+      if (!isKnown()) await waitUntil(isKnown, watchers, { waitMs, signal });
       if (state.type !== "ready") throw failure();
     },
     failure,
@@ -96,7 +96,7 @@ function overloaded(message: string, retryAfterSeconds: number): Failure {
   return new Failure("overloaded", message, { retryAfterSeconds });
 }
 
-interface Patience {
+interface WaitLimits {
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -104,7 +104,7 @@ interface Patience {
 function waitUntil(
   done: () => boolean,
   watchers: Set<() => void>,
-  { signal, waitMs }: Patience,
+  { signal, waitMs }: WaitLimits,
 ): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {

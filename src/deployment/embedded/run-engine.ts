@@ -1,5 +1,5 @@
 import { startEngineProcess, type EngineEvent, type EngineExit } from "./engine-process.ts";
-import { engineEnvironment, folderWords, type EmbeddedSettings } from "./engine-settings.ts";
+import { engineEnvironment, folderArguments, type EmbeddedSettings } from "./engine-settings.ts";
 
 /** A command of the engine that comes to an end by itself. */
 export interface EngineRun {
@@ -17,7 +17,7 @@ export async function runEngine(run: EngineRun): Promise<EngineExit> {
   const { command, onEvent, settings, signal } = run;
   const ended = Promise.withResolvers<EngineExit>();
   const engine = startEngineProcess(
-    [command, "--until-stdin-ends", ...folderWords(settings)],
+    [command, "--until-stdin-ends", ...folderArguments(settings)],
     engineEnvironment(settings, null),
     { event: onEvent, exited: ended.resolve },
   );

@@ -181,14 +181,14 @@ export class AnswerReader {
     if (brokenOff.has(reason))
       throw new Failure("deployment_failed", "The deployment broke its answer off. Try again.");
     this.#reason = reason;
-    // vLLM's and SGLang's words; a number is a token.
+    // vLLM's and SGLang's fields; a number is a token's id.
     const stop = choice["stop_reason"] ?? choice["matched_stop"];
     if (typeof stop === "string" && stop !== "") this.#stopSequence = stop;
     this.#sequencer.end();
   }
 
   #addDelta(delta: Members): void {
-    // Where both are sent they say the same.
+    // An engine that sends both fields sends the same in both.
     const reasoning = textOf(delta["reasoning_content"]) || textOf(delta["reasoning"]);
     if (reasoning !== "") this.#sequencer.add("reasoning", reasoning);
     const { content, refusal, tool_calls: calls } = delta;
@@ -252,7 +252,7 @@ function argumentsText(value: unknown): string {
   }
 }
 
-/** Reasons that engines give for an answer that they did not bring to its end. */
+/** Reasons with which engines end an answer that is not complete. */
 const brokenOff = new Set(["error", "abort", "aborted", "cancelled"]);
 
 const finishReasons: Readonly<Record<string, FinishReason>> = {

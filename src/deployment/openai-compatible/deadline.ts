@@ -1,6 +1,6 @@
 import type { Timers } from "../../timers.ts";
 
-/** What tells a deadline the time. */
+/** The clock of a deadline, and its timers. */
 export interface DeadlineClock {
   readonly timers: Timers;
   /** Milliseconds of a clock that never jumps. */
@@ -15,7 +15,7 @@ export class Deadline {
   readonly #clock: DeadlineClock;
   readonly #onLate: () => void;
   #timer: unknown = null;
-  /** When the timer fires, and when it is late: by `nowMs`. */
+  /** When the timer fires, and when `onLate` is due: by `nowMs`. */
   #firesMs = 0;
   #dueMs = Number.POSITIVE_INFINITY;
   #heldMs = 0;
@@ -31,13 +31,13 @@ export class Deadline {
     return (this.#heldSinceMs ?? this.#clock.monotonicMs()) - this.#heldMs;
   }
 
-  /** It is late at `dueMs` by `nowMs`, and at no other time. */
+  /** `onLate` is called at `dueMs` by `nowMs`, and not at the time that was set before. */
   set(dueMs: number): void {
     this.#dueMs = dueMs;
     if (this.#timer === null || dueMs < this.#firesMs) this.#arm();
   }
 
-  /** It is never late. */
+  /** `onLate` is not called until another time is set. */
   clear(): void {
     this.#dueMs = Number.POSITIVE_INFINITY;
     this.#disarm();

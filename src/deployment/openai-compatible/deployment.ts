@@ -31,10 +31,10 @@ export interface OpenaiCompatibleSettings {
   readonly apiKey: string | null;
   /** null: the first model that the deployment lists. */
   readonly model: string | null;
-  /** null: asked from the deployment where it tells. */
+  /** null: what the deployment itself reports, where it does. */
   readonly contextTokens: number | null;
   readonly dialect: DialectName | "auto";
-  /** What it takes beside what its dialect takes. */
+  /** Fields that it takes beside those of its dialect. */
   readonly extraFields: readonly ExtraField[];
   readonly reasoningField: ReasoningField;
   readonly connectMs: number;
@@ -215,7 +215,7 @@ class OpenaiCompatibleDeployment implements Deployment {
     };
   }
 
-  /** The sink, but that the engine is asked again what it is where an ending speaks for another one. */
+  /** The sink, with its ending judged; discovery runs again where the ending suggests that another engine answers now. */
   #judged(sink: GenerationSink): GenerationSink {
     return {
       accepted: () => sink.accepted(),
@@ -255,7 +255,7 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#looking ??= this.#lookUntilFound().finally(() => (this.#looking = null));
   }
 
-  /** Without a word when it does not answer: generations go on, and theirs say more. */
+  /** Looks once, and reports nothing where no answer comes: generations go on, and their own failures say more. */
   #lookUnseen(): void {
     this.#looking ??= this.#lookOnce(this.#closing.signal)
       .catch(() => undefined)
@@ -277,7 +277,7 @@ class OpenaiCompatibleDeployment implements Deployment {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#tellTrouble(error);
+        this.#reportTrouble(error);
         if (this.#settings.model !== null) this.#becomeReady();
       }
       await pause(waitMs, signal);
@@ -301,7 +301,7 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#ready.resolve();
   }
 
-  #tellTrouble(error: unknown): void {
+  #reportTrouble(error: unknown): void {
     const { message, cause } = failureFromUnknown(error);
     const reason = cause instanceof Error ? `${message} ${cause.message}` : message;
     if (reason === this.#lastTrouble) return;
@@ -313,7 +313,7 @@ class OpenaiCompatibleDeployment implements Deployment {
 const lookAgainMsMin = 250;
 const lookAgainMsMax = 5_000;
 
-/** Ends early, and without a word, with its signal. */
+/** Waits; resolves early when the signal is aborted. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
 }

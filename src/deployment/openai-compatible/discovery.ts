@@ -91,7 +91,7 @@ const owners: Readonly<Record<string, DialectName>> = {
   "tributary-engine": "embedded",
 };
 
-/** Engines sign their list of models; those that let the operator choose that name have routes that no other has. */
+/** By `owned_by` in the list of models, or, as some operators can set that name, by a route that one engine alone has. */
 async function detectDialect(
   ask: Ask,
   base: BaseAddress,
@@ -145,7 +145,7 @@ async function engineFacts(
   return ollamaFacts(ask, base, found.model);
 }
 
-/** What runs now tells more than what the model could take: Ollama cuts the context to what it has memory for. */
+/** The context of a model that is loaded comes before the one it was trained with: Ollama cuts it to its memory. */
 async function ollamaFacts(ask: Ask, base: BaseAddress, model: string): Promise<EngineFacts> {
   const running = (await engineRoute(ask, `${base.enginePath}/api/ps`))["models"];
   const loaded = (Array.isArray(running) ? running : [])
@@ -170,7 +170,7 @@ async function ollamaFacts(ask: Ask, base: BaseAddress, model: string): Promise<
   };
 }
 
-/** One of an engine's own routes; nothing when it does not have it, for it is asked only for what would be nice to know. */
+/** The answer of one of an engine's own routes; {} where it has none: what these routes say is useful, not needed. */
 async function engineRoute(
   ask: Ask,
   path: string,

@@ -4,22 +4,22 @@ import { limits } from "../../limits.ts";
 import type { Ask } from "./discovery.ts";
 import type { PostToEngine } from "./tokenizer.ts";
 
-/** Where an engine is and how it is spoken to. */
-export interface EngineAddress {
+/** Where an engine is, and what every request to it carries. */
+export interface EngineRoutesSettings {
   readonly origin: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectMs: number;
 }
 
-/** An engine's routes beside the one of generations: what it is, what it has, how it counts. Small answers, soon. */
+/** An engine's routes beside the one of generations: what it is, which models it has, its token counts. */
 export class EngineRoutes implements AsyncDisposable {
-  readonly #address: EngineAddress;
+  readonly #settings: EngineRoutesSettings;
   readonly #agent: Agent;
 
-  constructor(address: EngineAddress) {
-    this.#address = address;
-    const { connectMs } = address;
+  constructor(settings: EngineRoutesSettings) {
+    this.#settings = settings;
+    const { connectMs } = settings;
     this.#agent = new Agent({
       headersTimeout: askMs,
       bodyTimeout: askMs,
@@ -50,7 +50,7 @@ export class EngineRoutes implements AsyncDisposable {
     body: Buffer | null,
     signal: AbortSignal,
   ): Promise<{ readonly status: number; readonly text: string }> {
-    const { headers, origin, query } = this.#address;
+    const { headers, origin, query } = this.#settings;
     try {
       const asked = request(`${origin}${path}${query}`, {
         dispatcher: this.#agent,
@@ -59,7 +59,7 @@ export class EngineRoutes implements AsyncDisposable {
         body,
         signal,
       });
-      // Undici does not hear of the signal before it is connected.
+      // Undici looks at the signal only once it is connected.
       const answer = await orAborted(asked, signal);
       return { status: answer.statusCode, text: await readText(answer.body) };
     } catch (error) {

@@ -2,7 +2,7 @@ import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import { DeploymentRefusal, type RefusalFields as Refusal } from "../deployment-refusal.ts";
 
-/** What is known beside the deployment's own words. Tokens. */
+/** What is known of a failed request beside the deployment's answer. Tokens. */
 export interface FaultFacts {
   readonly inputTokensEstimate: number;
   /** The output limit that was sent. */
@@ -56,7 +56,7 @@ function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
   return new Failure("deployment_failed", "The deployment failed. Try again.", { cause });
 }
 
-// Fields that have the same name and meaning at our door, and that only callers set.
+// Fields that have the same name and meaning in callers' requests, and that nothing but those sets.
 const callersFields: ReadonlySet<string> = new Set([
   "temperature",
   "top_p",
@@ -84,7 +84,7 @@ function refusedByDeployment(cause: DeploymentRefusal, facts: FaultFacts): Failu
   );
 }
 
-/** Everything that engines put into an error, wherever they put it. */
+/** The fields of an error, from any of the places where engines put them. */
 function readRefusal(status: number, body: unknown): Refusal {
   const outer = members(body);
   const inner = members(outer["error"] ?? outer["detail"] ?? body);
@@ -141,7 +141,7 @@ const overflowNumbers: readonly RegExp[] = [
   /prompt is too long: (?<input>\d+) tokens > (?<maximum>\d+) maximum/u,
   // llama.cpp
   /\((?<input>\d+) tokens\) exceeds the available context size \((?<maximum>\d+) tokens\)/u,
-  // vLLM, which has changed its words often, and OpenAI in whose words it began
+  // vLLM, whose message changed often, and OpenAI, whose message it copied at first
   /passed (?<input>\d+) input tokens and requested (?<output>\d+) output.*?context length is only (?<maximum>\d+)/su,
   /is too large: (?<output>\d+)\..*?maximum context length is (?<maximum>\d+) tokens and your request has (?<input>\d+) input/su,
   /maximum context length is (?<maximum>\d+) tokens.*?total of (?<least>at least )?(?<total>\d+)/su,
@@ -163,7 +163,7 @@ interface Overflow {
   readonly maximum: number | null;
 }
 
-/** null: it is no matter of size. `tokens` null: it is, and nobody knows the numbers. */
+/** null: the refusal is not about size. `tokens` null: it is, and its numbers are not known. */
 function overflowOf(refusal: Refusal, facts: FaultFacts): Overflow | null {
   const { words } = refusal;
   const named = overflowKinds.test(`${refusal.type ?? ""} ${refusal.code ?? ""}`);

@@ -20,10 +20,10 @@ interface Slot {
   readonly name: string;
 }
 
-/** Longer frames are no usual ones. */
+/** A longer frame is not learned: it hardly ever comes again. */
 const patternCharactersMax = 4_096;
 
-/** To learn a frame takes as long as to parse fifty: an answer of a few words is over before that has paid. */
+/** Learning a frame takes as long as parsing fifty, so a short answer is over before learning has paid. */
 const framesBetweenLearning = 16;
 
 /**
@@ -36,14 +36,14 @@ export class FrameParser {
   #pattern: Pattern | null = null;
   /** Frames until one may be learned again. */
   #framesLeft: number;
-  #patience: number;
+  #learnEvery: number;
   /** Of the pattern that was learned last. */
   #matches = 0;
 
   constructor(between = framesBetweenLearning) {
     this.#between = between;
     this.#framesLeft = between;
-    this.#patience = between / 2;
+    this.#learnEvery = between / 2;
   }
 
   /** The value of a frame, good until the next call, which may fill its objects anew. Throws as `parseFrame` does. */
@@ -62,12 +62,12 @@ export class FrameParser {
     return chunk;
   }
 
-  /** Done ever more rarely as long as few frames are like one before. */
+  /** Learns a frame; where few frames matched the pattern before, the next is learned after twice as many. */
   #learn(frame: string, chunk: unknown): void {
     if (frame.length > patternCharactersMax || findSlot(chunk) === null) return;
     this.#pattern = (frame.includes(usageName) ? cut(frame, true) : null) ?? cut(frame, false);
-    this.#patience = this.#matches >= this.#between / 2 ? this.#between : this.#patience * 2;
-    this.#framesLeft = this.#patience;
+    this.#learnEvery = this.#matches >= this.#between / 2 ? this.#between : this.#learnEvery * 2;
+    this.#framesLeft = this.#learnEvery;
     this.#matches = 0;
   }
 }
@@ -89,7 +89,7 @@ function fill({ chunk, slot, before, after, hasUsage }: Pattern, frame: string):
   }
 }
 
-/** The pattern of a frame; null: its values are not where they seem to be. */
+/** The pattern of a frame; null: its values could not be located for certain. */
 function cut(shared: string, hasUsage: boolean): Pattern | null {
   // Pieces of a string keep the whole of it, here everything that came in one read: a copy keeps this frame.
   const frame = Buffer.from(shared).toString();
@@ -109,7 +109,10 @@ function cut(shared: string, hasUsage: boolean): Pattern | null {
 
 const usageName = ',"usage":';
 
-/** Texts stand at several places, and names within texts: so other values are put in, and read in both ways. */
+/**
+ * Whether a pattern is right: the text in its slot may stand elsewhere in the frame too, and `,"usage":` within a text. A
+ * frame with other values must give the same chunk when it fills the pattern as when it is parsed whole.
+ */
 function holds(pattern: Pattern): boolean {
   const { before, after, chunk, hasUsage } = pattern;
   const probe = `${before}"~"${after}${hasUsage ? `"~"}` : ""}`;

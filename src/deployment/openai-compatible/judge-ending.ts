@@ -9,7 +9,7 @@ export interface JudgedEngine {
   readonly truncates: boolean;
 }
 
-/** The ending that the caller gets: an answer to a conversation that lost its beginning is none. */
+/** The ending that the caller gets: an answer to a conversation that the engine cut becomes a failure. */
 export function judgeEnding(ending: Ending, engine: JudgedEngine): Ending {
   if (ending.type !== "finished") return ending;
   const inputTokens = ending.usage?.inputTokens ?? 0;
@@ -28,7 +28,7 @@ export function tooLongForContext(sent: number, maximum: number): Failure {
   );
 }
 
-/** Whether an ending gives reason to ask the engine again what it is: it was away, it loads, or it is another one now. */
+/** Whether an ending is a reason for discovery: the engine was away, or is loading, or another one answers now. */
 export function isOtherEngine(ending: Ending, { contextTokens }: JudgedEngine): boolean {
   if (ending.type !== "failed") return false;
   const { failure } = ending;

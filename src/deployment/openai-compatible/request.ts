@@ -82,7 +82,7 @@ function message(turn: Turn, style: MessageStyle): JsonValue {
   }
 }
 
-/** One message holds one text, one reasoning and the calls: pieces are joined, their order is lost to the format. */
+/** One message holds one text, one reasoning and the calls: pieces are joined, and the format loses their order. */
 function assistantMessage(parts: readonly AssistantPart[], style: MessageStyle): JsonValue {
   let text = "";
   let reasoning = "";

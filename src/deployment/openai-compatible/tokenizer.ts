@@ -2,7 +2,7 @@ import { limits } from "../../limits.ts";
 import type { Prompt } from "../deployment.ts";
 import type { TokenizerName } from "./dialect.ts";
 
-/** Posts a body, in parts, to one of an engine's own routes; `text` is the answer's, as far as it may be long. */
+/** Posts a body, in parts, to one of an engine's own routes; `text` is the body of its answer. */
 export type PostToEngine = (
   path: string,
   body: readonly Uint8Array[],
@@ -26,7 +26,7 @@ export async function askForTokenCount(
   const tokenize = `${enginePath}/tokenize`;
   switch (tokenizer) {
     case "vllm": {
-      // It takes the body of a chat request, and says the number before it lists every token.
+      // vLLM takes the body of a chat request, and answers the number before the list of tokens.
       const { status, text } = await post(tokenize, asked);
       const count = status === 200 ? /"count":\s*(\d{1,9})\b/u.exec(text)?.[1] : undefined;
       return count === undefined ? null : Number(count);

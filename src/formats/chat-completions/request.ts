@@ -28,7 +28,7 @@ import { readChatMessages } from "./messages.ts";
 import { readChatToolChoice, readChatTools } from "./tools.ts";
 import type { ChatCompletionsEcho } from "./wire.ts";
 
-/** A Chat Completions body, understood. Throws a Failure that names the field. */
+/** Parses a Chat Completions body. Throws a Failure that names the field. */
 export function parseChatCompletionsRequest(body: Fields): ParsedRequest<ChatCompletionsEcho> {
   const model = readModel(body["model"]);
   refuseJsonSchemaOutput(body);

@@ -48,7 +48,7 @@ export function buildChatCompletion(
   };
 }
 
-/** Why an answer stopped, as this format spells it. */
+/** Why an answer stopped, as this format has it. */
 export function buildFinishReason(reason: FinishReason): ChatFinishReason {
   switch (reason) {
     case "tool-calls":
@@ -63,7 +63,7 @@ export function buildFinishReason(reason: FinishReason): ChatFinishReason {
   }
 }
 
-/** Tokens of one request, as this format spells them. */
+/** Tokens of one request, as this format has them. */
 export function buildChatUsage(usage: Usage): ChatUsage {
   return {
     prompt_tokens: usage.inputTokens,

@@ -7,10 +7,10 @@ export interface ChatCompletionsEcho {
   readonly customTools: readonly string[];
 }
 
-/** Why an answer stopped, as this format spells it. */
+/** Why an answer stopped, as this format has it. */
 export type ChatFinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** Tokens of one request, as this format spells them. */
+/** Tokens of one request, as this format has them. */
 export interface ChatUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -19,7 +19,7 @@ export interface ChatUsage {
   readonly completion_tokens_details: { readonly reasoning_tokens: number };
 }
 
-/** A call of the model, as this format spells it. */
+/** A call of the model, as this format has it. */
 export type ChatToolCall =
   | {
       readonly id: string;

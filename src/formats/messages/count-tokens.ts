@@ -17,7 +17,7 @@ export interface CountableConversation extends CountableTexts {
 
 /**
  * The texts of a `count_tokens` body, which is the body of a message; `max_tokens` and the other options do not count.
- * Reasoning counts whoever signed it, so that the estimate errs high. Throws a Failure that names the field.
+ * Reasoning counts with any signature, so that the estimate errs high. Throws a Failure that names the field.
  */
 export function parseCountTokens(
   body: Fields,

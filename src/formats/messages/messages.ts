@@ -76,21 +76,21 @@ function readBlocks(value: unknown, param: string): readonly Fields[] {
   );
 }
 
-/** Its texts as one, and a line for every tool that comes or goes there. */
+/** The texts of a system message, joined, and a line for every tool that it adds or removes. */
 function readSystemMessage(value: unknown, param: string): string {
   let text = "";
   const changes: string[] = [];
   for (const [index, block] of readBlocks(value, param).entries()) {
     const at = `${param}[${String(index)}]`;
     const type = readOneOf(block["type"], `${at}.type`, ["text", "tool_addition", "tool_removal"]);
-    const told = type === "text" ? readSystemText(block, at) : readToolChange(type, block, at);
-    if (type === "text") text += told ?? "";
-    else if (told !== null) changes.push(told);
+    const line = type === "text" ? readSystemText(block, at) : readToolChange(type, block, at);
+    if (type === "text") text += line ?? "";
+    else if (line !== null) changes.push(line);
   }
   return [...(text === "" ? [] : [text]), ...changes].join("\n");
 }
 
-/** null: it is no words for the model. */
+/** null: the block is not meant for the model. */
 function readSystemText(block: Fields, param: string): string | null {
   const text = readString(block["text"], `${param}.text`);
   return text.startsWith(billingHeader) ? null : text;
@@ -136,7 +136,7 @@ function readToolResult(block: Fields, param: string, calls: CallRegister): Turn
             return readResultBlock(readObject(item, at), at);
           })
           .join("\n");
-  // Nothing below says that a call failed, so the text has to.
+  // The conversation has no flag for a failed call, so the text says it.
   return { role: "tool", callId, text: isError && text === "" ? "error" : text };
 }
 
@@ -160,7 +160,7 @@ function readResultBlock(block: Fields, param: string): string {
   }
 }
 
-/** What a client's own search found is text, and refusing it would end the session. */
+/** A result of the client's own search, as text: refusing it would end the session, as the history repeats it. */
 function readSearchResult(block: Fields, param: string): string {
   const texts = readSystemTexts(block["content"], `${param}.content`);
   const head = [block["title"], block["source"]].filter((text) => typeof text === "string");

@@ -18,7 +18,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Models write what they like; the caller has an answer for that.
+    // The model wrote no JSON; `parseToolInput` closes what was cut off, or gives `{}`.
     return undefined;
   }
 }

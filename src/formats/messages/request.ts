@@ -20,7 +20,7 @@ import { readMessagesTurns, readSystemTurns } from "./messages.ts";
 import { readMessagesToolChoice, readMessagesTools } from "./tools.ts";
 import type { MessagesEcho } from "./wire.ts";
 
-/** A Messages body, understood. Throws a Failure that names the field. */
+/** Parses a Messages body. Throws a Failure that names the field. */
 export function parseMessagesRequest(
   body: Fields,
   reasoning: ReasoningVerifier,
@@ -65,12 +65,12 @@ export function parseMessagesConversation(
   };
 }
 
-// Not read, whatever they hold: thinking, output_config, context_management, mcp_servers, container, betas,
+// Ignored, whatever their values: thinking, output_config, context_management, mcp_servers, container, betas,
 // service_tier, metadata, safeguards and cache_control anywhere.
 function readOptions(body: Fields): GenerationOptions {
   const wholeFromZero = { min: 0, max: Number.MAX_SAFE_INTEGER };
   return {
-    // The vendor stops at 1; what the engine can do beyond that is no reason to refuse.
+    // The vendor's own service stops at 1; engines take more, so up to 2 is passed on.
     temperature: readOptionalNumber(body["temperature"], "temperature", { min: 0, max: 2 }),
     topP: readOptionalNumber(body["top_p"], "top_p", { min: 0, max: 1 }),
     topK: readOptionalInteger(body["top_k"], "top_k", wholeFromZero),

@@ -29,7 +29,7 @@ export function buildMessage(
   };
 }
 
-/** Why an answer stopped. A stop sequence is told only where the deployment names it. */
+/** Why an answer stopped; with a stop sequence only where the deployment names the one that was met. */
 export function buildStop({ reason, stopSequence }: EngineFinish): MessagesStop {
   if (reason === "stop" && stopSequence !== null)
     return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
@@ -43,7 +43,7 @@ const stopReasons = {
   "content-filter": "refusal",
 } as const satisfies Record<EngineFinish["reason"], MessagesStopReason>;
 
-/** Tokens of one request: what came out of a cache is told apart, so that both add up to the prompt. */
+/** Tokens of one request. `input_tokens` is without the cached ones, so that both add up to the prompt. */
 export function buildMessagesUsage(usage: Usage): MessagesUsage {
   return {
     input_tokens: usage.inputTokens - usage.cachedInputTokens,

@@ -5,9 +5,9 @@ import { type Fields, readObject, readOneOf, readString } from "../read-fields.t
 export type ToolChangeType = "tool_addition" | "tool_removal";
 
 /**
- * What the model is told of a tool change. All of `tools` is offered from the beginning, deferred tools too, and stays
- * in place, or the engine's prefix cache would be lost with every change; so a change is a line of text. null: the tool
- * is an MCP server's, which are not offered.
+ * The line of text that a tool change becomes. All of `tools` is offered from the beginning, deferred tools too, and stays
+ * in place, or the engine's prefix cache would be lost with every change. null: the tool is an MCP server's, which are
+ * not offered.
  */
 export function readToolChange(type: ToolChangeType, block: Fields, param: string): string | null {
   const tool = readObject(block["tool"], `${param}.tool`);

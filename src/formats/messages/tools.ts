@@ -51,7 +51,7 @@ export function readMessagesTools(value: unknown): MessagesTools {
   return { tools, hosted, counted: counter };
 }
 
-// Spellings without a date: a whole MCP server, whose `mcp_servers` is ignored, and two searches.
+// Hosted types without a date: a whole MCP server, whose `mcp_servers` is ignored, and two searches.
 const hostedTypes = new Set(["mcp_toolset", "tool_search_tool_bm25", "tool_search_tool_regex"]);
 
 function addHosted(hosted: Set<string>, fields: Fields, type: string): void {
@@ -89,7 +89,7 @@ function readChoice(fields: Fields): ToolChoice {
   }
 }
 
-/** `defer_loading` and everything else about a tool is not carried on. */
+/** `defer_loading` and every other field of a tool is ignored. */
 function readTool(fields: Fields, param: string): Tool {
   return {
     name: readToolName(fields["name"], `${param}.name`),

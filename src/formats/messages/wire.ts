@@ -3,7 +3,7 @@ export interface MessagesEcho {
   readonly model: string;
 }
 
-/** Why an answer stopped, as this format spells it. */
+/** Why an answer stopped, as this format has it. */
 export type MessagesStopReason =
   | "end_turn"
   | "max_tokens"
@@ -19,7 +19,7 @@ export interface MessagesUsage {
   readonly cache_read_input_tokens: number;
 }
 
-/** A part of an answer, as this format spells it. */
+/** A part of an answer, as this format has it. */
 export type MessagesBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }

@@ -5,15 +5,15 @@ import type { FrameEncoder } from "./frame-encoder.ts";
 import { buildEmptyItem, buildItem, buildTextPart, itemIdPrefix } from "./output-items.ts";
 import type { OriginalTool, ItemStatus, OutputItem, ResponsesEcho } from "./wire.ts";
 
-/** One item of `output` while it is being said. Its pieces are joined once, when it ends. */
+/** Encodes one item of `output` while the model writes it. Its pieces are joined once, when it ends. */
 export interface ItemEncoder {
   /** Frames that begin the item. */
   start(): string;
   /** The frame of a piece; "" while a custom tool's input is not yet certain. */
   add(piece: string): string;
-  /** Frames that end what is in the item, but not the item: whether it was cut is known only later. */
+  /** Frames that end the content of the item, but not the item itself: whether it was cut is known only later. */
   endPart(): string;
-  /** The item as it is now, and from then on. */
+  /** The item, whose text is complete from then on. */
   build(status: ItemStatus): OutputItem;
 }
 
@@ -45,7 +45,7 @@ export function openItemEncoder(
   let whole: AssistantPart | null = null;
   let built: OutputItem | null = null;
 
-  /** The part so far; once it was asked for, nothing is added any more. */
+  /** The whole part; after this nothing is added any more. */
   function end(): AssistantPart {
     if (whole === null) {
       whole = withText(beginning, pieces.join(""));

@@ -95,7 +95,7 @@ function readItemType(fields: Fields, param: string): string {
   throw invalidField(`${param}.type`, 'is missing; only a message, with its "role", needs none.');
 }
 
-/** Records of tools that another service ran. They are left out as their tools are. */
+/** Types of records of tools that another service ran: left out, as such tools are. */
 const leftOutItems: ReadonlySet<string> = new Set([
   "web_search_call",
   "file_search_call",
@@ -140,7 +140,7 @@ function readMessage(fields: Fields, param: string): Turn | null {
     case "user":
       return { role: "user", text: readMessageText(content, at) };
     case "assistant":
-      // An answer that was empty comes back empty; it says nothing.
+      // An empty answer comes back as an empty message, which is no turn.
       return assistantTurn({
         type: "text",
         text: isAbsent(content) ? "" : readMessageText(content, at),

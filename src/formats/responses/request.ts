@@ -23,7 +23,7 @@ import { readResponsesInput } from "./items.ts";
 import { readResponsesToolChoice, readResponsesTools, type ResponsesTools } from "./tools.ts";
 import type { ResponsesEcho } from "./wire.ts";
 
-/** A Responses body, understood. Throws a Failure that names the field. */
+/** Parses a Responses body. Throws a Failure that names the field. */
 export function parseResponsesRequest(
   body: Fields,
   reasoning: ReasoningVerifier,
@@ -86,7 +86,7 @@ function readSettings(body: Fields): Settings {
     includeEncryptedReasoning: readOptionalArray(body["include"], "include").includes(
       "reasoning.encrypted_content",
     ),
-    // Both change nothing but the echo, so a value of another kind is no reason to refuse.
+    // The answer repeats these two and nothing else reads them, so a value of another type is not refused.
     metadata: isObject(metadata) ? metadata : {},
     promptCacheKey: typeof promptCacheKey === "string" ? promptCacheKey : null,
   };
@@ -115,7 +115,7 @@ function buildOptions(settings: Settings): GenerationOptions {
   };
 }
 
-/** What was left open is told as the vendor's own defaults. */
+/** What the answer repeats of the settings: the vendor's own defaults where the request left them open. */
 function buildEcho(
   settings: Settings,
 ): Omit<ResponsesEcho, "model" | "instructions" | "toolChoice" | "tools" | "originalTools"> {

@@ -117,8 +117,8 @@ function detailsOf(reason: FinishReason): ResponsesIncomplete["incomplete_detail
 }
 
 /**
- * Agents repeat, wait, compact or give up by this code; what they do not know they would repeat at once. What would be a
- * 4xx is `invalid_prompt`: the same request would fail again.
+ * The code by which agents repeat, wait, compact or give up; with a code that they do not know they repeat at once. What
+ * would be a 4xx is `invalid_prompt`: the same request would fail again.
  */
 function errorCodeOf(code: FailureCode): ResponsesErrorCode {
   if (code === "input_too_large") return "context_length_exceeded";

@@ -45,15 +45,15 @@ export function openResponsesEncoder(context: AnswerContext<ResponsesEcho>): Str
       const type = cut ? "response.incomplete" : "response.completed";
       return done + encodeBody(type, { type: "finished", finish, output: items.ended });
     },
-    // The last item is not called done, not even when it had ended: agents run a call as soon as it is, and then repeat
-    // the whole answer.
+    // No `output_item.done` for the last item, not even when it had ended: agents run a call as soon as they get it, and
+    // would then repeat the whole answer.
     fail(failure) {
       const error = buildOpenaiError(failure, context.requestId);
       const { code, message, param } = error;
-      // Said twice: the documented event has its fields beside its type, and some SDKs throw only on an `error` object.
-      const told = JSON.stringify({ code, message, param, error });
+      // Twice: the documented event has the fields beside its type, and some SDKs throw only on an `error` object.
+      const fields = JSON.stringify({ code, message, param, error });
       return (
-        frames.frame("error", told.slice(1, -1)) +
+        frames.frame("error", fields.slice(1, -1)) +
         encodeBody("response.failed", { type: "failed", failure, output: items.ended })
       );
     },
@@ -72,7 +72,7 @@ interface AnswerItems {
 function openAnswerItems(surroundings: ItemSurroundings): AnswerItems {
   const { frames } = surroundings;
   const ended: OutputItem[] = [];
-  /** The item being said, or the last one: it is done only when it is known that nothing cut it. */
+  /** The item that is open, or the last one: `output_item.done` waits until it is known whether the answer was cut. */
   let current: ItemEncoder | null = null;
   let characters = 0;
 

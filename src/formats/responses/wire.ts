@@ -20,7 +20,7 @@ export interface ResponsesEcho {
   readonly topP: number;
   readonly textFormat: "text" | "json_object";
   readonly reasoningEffort: string | null;
-  /** Not null: reasoning is told as summary parts. */
+  /** Not null: the answer has reasoning as summary parts. */
   readonly reasoningSummary: string | null;
   readonly includeEncryptedReasoning: boolean;
   readonly toolChoice: unknown;
@@ -99,7 +99,7 @@ export interface SummaryPart {
   readonly text: string;
 }
 
-/** Tokens of one request, as this format spells them. */
+/** Tokens of one request, as this format has them. */
 export interface ResponsesUsage {
   readonly input_tokens: number;
   readonly input_tokens_details: {
