@@ -10,7 +10,10 @@ import {
   type EngineExit,
   startEngineProcess,
 } from "../../src/deployment/embedded/engine-process.ts";
-import { engineEnvironment, engineArguments } from "../../src/deployment/embedded/engine-settings.ts";
+import {
+  engineEnvironment,
+  engineArguments,
+} from "../../src/deployment/embedded/engine-settings.ts";
 import { startProgram } from "../cli/start-program.ts";
 
 // The engine's own process, whose weights cannot be had, as its service starts it: it listens, and goes on trying.
