@@ -32,7 +32,7 @@ function verify(store: SqliteStore, round: number): void {
   const startedAtMs = performance.now();
   const startedCpu = process.cpuUsage();
   const [answer] = store.execute([
-    { name: "verify", argument: { against: [], tellHeads: false }, nowMs: 0 },
+    { name: "verify", argument: { against: [], listHeads: false }, nowMs: 0 },
   ]);
   const seconds = (performance.now() - startedAtMs) / 1_000;
   const { system, user } = process.cpuUsage(startedCpu);

@@ -127,7 +127,7 @@ async function openLedger(
       telemetry,
       serves: true,
       onPooled: () => telemetry.lifecycle("database pooler", { mode: "transaction" }),
-      patience: {
+      startWait: {
         ms: limits.ledgerStartWaitMs,
         ...(signal === undefined ? {} : { signal }),
         onWaiting: ({ reason, leftMs }) =>

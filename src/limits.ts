@@ -155,7 +155,7 @@ export const limits = {
   checkpointEntriesMax: 5_000,
   /** Rows that travel together when a ledger is copied to another store. */
   copiedRowsAPiece: 1_000,
-  /** Rows that verifying reads at a time: what a piece costs beside its rows is small by then, and so is its memory. */
+  /** Rows that verifying reads at a time: few enough for memory, enough that a round trip for them costs little. */
   verifyRowsAPiece: 1_000,
   /** Problems that a report of a damaged ledger lists; all are counted. */
   verifyProblemsShown: 100,
@@ -167,22 +167,38 @@ export const limits = {
   ledgerConnections: 10,
   /** How long a start waits for a server that is not up yet. */
   ledgerStartWaitMs: 60_000,
+  /** How often it tries meanwhile, and how often it says why it waits. */
+  ledgerStartTryMs: 500,
+  ledgerStartReportMs: 10_000,
   /** How often a process looks for new keys that seal reasoning, and how old one is before it seals: all know it by then. */
   sealRefreshMs: 15_000,
   sealKeyLearnMs: 60_000,
   /** How often a transaction that others got in the way of is done again, and a call whose answer was lost. */
   ledgerConflictTries: 8,
   ledgerLostAnswerTries: 2,
-  /** A statement that takes longer than ledgerBusyMs is ended by the server; by then the server itself is gone. */
-  ledgerSilenceMs: 8_000,
-  /** How often a process looks for others that have died, and says that it lives. With ledgerReturnMs: within 3 s. */
+  /** PostgreSQL ends a statement after ledgerBusyMs: where nothing has come this much later, the server is gone. */
+  ledgerSilenceMs: 3_000,
+  /** What a dead process held is given back within this: docs/ledger.md promises it. */
+  ledgerDeadFreedMs: 3_000,
+  /** How often a process looks for others that have died, and says that it lives. */
   ledgerDeadAskMs: 750,
+  /** A clock is corrected by less than this in one step, and a machine that is suspended for less loses no lease. */
+  clockStepMs: 500,
+  /** A call waits for the ledger's thread for less than this unless its process was stopped meanwhile. */
+  callStoodStillMs: 1_000,
+  /** A process locks its file within moments of making it: one without a lock at this age is left over. */
+  presenceLeftOverMs: 60_000,
+  /** How long a lease is unless TRIBUTARY_LEASE_SECONDS says otherwise. */
+  leaseSecondsDefault: 60,
   /** PostgreSQL: how long a process may be missed before it counts as dead, as its session may have ended alone. */
   ledgerReturnMs: 1_500,
   /** Leases that end later than so many of them from now are of a clock that was ahead: it may go back by one of them. */
   leasesAheadMax: 2,
-  /** A process that could not renew cancels this long before its leases end. */
+  /** A process that could not renew cancels this long before its leases end, or a sixth of them where they are short. */
   leaseSafetyMs: 10_000,
+  /** A settlement that a fault held up is tried again after the first of these, then after twice as long each time. */
+  settlementRetryFirstMs: 50,
+  settlementRetryLongestMs: 2_000,
   /** How long an unused connection of a client is kept; proxies in front keep theirs for 60 s. */
   keepAliveMs: 75_000,
   /** How long /readyz waits for ledger and deployment. */
@@ -223,6 +239,9 @@ export const limits = {
 } as const;
 
 // The relations between the numbers; a change that breaks one stops the start.
+const leaseDefaultMs = limits.leaseSecondsDefault * 1_000;
+/** A call to PostgreSQL waits for a connection, then for the server's limit, then for its silence. */
+const ledgerFailsWithinMs = 2 * limits.ledgerBusyMs + limits.ledgerSilenceMs;
 if (limits.outputAllowanceDefault > limits.outputAllowanceMax)
   throw new Error("limits: the default output allowance exceeds the cap");
 if (limits.countTokensAskBytesMax > limits.bodyBytesMax)
@@ -253,6 +272,41 @@ if (limits.bodyStallMs > limits.requestReceiveMs)
   throw new Error("limits: a body that stands still is waited for longer than one that comes");
 if (limits.inputBoundMax > limits.bodyBytesMax)
   throw new Error("limits: the byte-based bound could never be reached");
+// The lease keeper renews after a third of a lease, and then expires others: where neither is answered, it tries again.
+if (leaseDefaultMs / 3 + 2 * ledgerFailsWithinMs > leaseDefaultMs - limits.leaseSafetyMs)
+  throw new Error("limits: leases would be given up before a renewal is tried a second time");
+if (limits.leaseSafetyMs > leaseDefaultMs / 6)
+  throw new Error("limits: the safety before the end of a lease is longer than a sixth of it");
+if (limits.leasesAheadMax < 2)
+  throw new Error(
+    "limits: a clock that is set back by a lease would make living leases look impossible",
+  );
+if (2 * limits.ledgerDeadAskMs + limits.ledgerReturnMs > limits.ledgerDeadFreedMs)
+  throw new Error("limits: what a dead process held would be given back later than promised");
+if (limits.ledgerDeadAskMs >= limits.ledgerReturnMs)
+  throw new Error("limits: a process whose session ended would count as dead before its next look");
+if (limits.clockStepMs >= limits.ledgerReturnMs || limits.clockStepMs >= limits.leaseSafetyMs)
+  throw new Error("limits: a suspension that goes unnoticed could end a lease");
+if (limits.presenceLeftOverMs <= limits.ledgerBusyMs)
+  throw new Error(
+    "limits: the file of a process that waits for the ledger would count as left over",
+  );
+if (limits.ledgerStartWaitMs < 2 * ledgerFailsWithinMs)
+  throw new Error("limits: a start would try a server that is silent no second time");
+if (limits.settlementRetryFirstMs >= limits.settlementWaitMs)
+  throw new Error("limits: a terminal frame would not wait for the second try of its settlement");
+if (limits.drainSettleMs < limits.settlementWaitMs + 2 * limits.drainPollMs)
+  throw new Error("limits: a drain would end before the answers whose settlements it waits for");
+if (limits.drainSettleMs < limits.settlementRetryLongestMs)
+  throw new Error(
+    "limits: a settlement that was held up would not be tried again while a drain settles",
+  );
+if (limits.ledgerRestartFirstMs > limits.ledgerRestartLongestMs)
+  throw new Error(
+    "limits: the first wait for a new thread of the ledger is longer than the longest",
+  );
+if (limits.ledgerGroupMax > limits.ledgerWaitingMax)
+  throw new Error("limits: one commit takes more operations than may wait for it");
 if (limits.sealKeyLearnMs < 2 * limits.sealRefreshMs + 2 * limits.ledgerBusyMs)
   throw new Error("limits: a key would seal before every process has learned of it");
 if (

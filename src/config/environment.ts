@@ -222,7 +222,7 @@ export const variables = {
   },
   TRIBUTARY_LEASE_SECONDS: {
     kind: integer(1, 86_400),
-    default: "60",
+    default: String(limits.leaseSecondsDefault),
     meaning: "how long a reservation outlives a dead process",
   },
   TRIBUTARY_CORS_ORIGINS: {

@@ -17,7 +17,7 @@ const idCharacters = 15;
 const pattern = /^trib_([0-9A-Za-z]{1,32})_([0-9A-Za-z]{1,32})_[0-9A-Za-z]{43}$/;
 const patternCharactersMax = 5 + 32 + 1 + 32 + 1 + secretCharacters;
 
-/** The parts of a presented key, or null for anything that no key can look like: that never reaches the store. */
+/** The parts of a presented key, or null for a text that cannot be a key: such a text never reaches the store. */
 export function parseApiKey(presented: string): PresentedKey | null {
   if (presented.length > patternCharactersMax) return null;
   const match = pattern.exec(presented);

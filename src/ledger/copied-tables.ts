@@ -5,13 +5,13 @@ import type { VerifyReport } from "./verify-journal.ts";
 export interface CopiedTable {
   readonly name: string;
   readonly columns: readonly string[];
-  /** In this order its rows are read, and written. */
+  /** The order in which its rows are read and written. */
   readonly order: string;
 }
 
 /**
- * Everything but rate tickets, which are worth nothing after a minute, and which process ran a request: none runs when a
- * ledger moves. What others refer to comes first.
+ * All tables but rate tickets, which are worth nothing after a minute, and all columns but those of the process that ran
+ * a request: no request runs when a ledger moves. A table comes before those whose rows refer to it.
  */
 export const copiedTables: readonly CopiedTable[] = [
   table(
@@ -45,7 +45,7 @@ function table(name: string, order: string, columns: string): CopiedTable {
   return { name, order, columns: columns.trim().split(/\s+/) };
 }
 
-/** A ledger to copy. Nobody writes to it as long as it is open. */
+/** A ledger to copy. As long as it is open no process writes to it. */
 export interface LedgerSource extends Disposable {
   /** How many requests run; a ledger moves without any. */
   readonly open: number;
@@ -55,13 +55,13 @@ export interface LedgerSource extends Disposable {
   /** All rows of a table, in pieces; each call begins anew. */
   read(table: CopiedTable): Iterable<readonly Row[]>;
   /**
-   * From now on nothing is written to it and only another move opens it, also when this process is killed meanwhile: two
-   * ledgers that both go on would spend the same credit twice. Committed when it returns.
+   * Marks the file: from now on only another `ledger move` opens it, also when this process is killed meanwhile, since
+   * two ledgers that both go on would spend the same credit twice. The mark is committed when this returns.
    */
   beginMove(): void;
-  /** It is a backup for good. */
+  /** Marks the file as moved: it is a backup for good. */
   finishMove(): void;
-  /** Nothing was moved: it is the ledger again. */
+  /** Takes the mark away where nothing was moved: the file is the ledger again. */
   giveUpMove(): void;
 }
 

@@ -1,4 +1,5 @@
 import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
 import type { Ledger } from "./ledger.ts";
 import { StoreFault } from "./store-fault.ts";
@@ -18,16 +19,13 @@ export interface DeadWatchParts {
   readonly wallMs: () => number;
   readonly everyMs: number;
   readonly telemetry: DeadWatchTelemetry;
-  /** What this process holds may be lost: it has to be asked for now. */
+  /** The store may have given back what this process holds: `renew` has to ask now. */
   readonly onDoubt: () => void;
 }
 
-// More than clocks are corrected by in one step, less than any lease that is worth having.
-const clocksDifferMs = 500;
-
 /**
- * Says again and again that this process lives, and has given back what others held that do not. A process that was
- * taken for dead, or whose machine stood still, learns here that it has to ask what is still its own.
+ * Calls `giveBackDead` every `everyMs`, which says that this process lives and gives back what dead processes held.
+ * Calls `onDoubt` where the store had taken this process for dead, or its machine stood still: leases may have ended.
  */
 export function openDeadWatch(
   ledger: Pick<Ledger, "giveBackDead">,
@@ -44,7 +42,7 @@ export function openDeadWatch(
 
   async function look(): Promise<void> {
     const differsMs = difference();
-    if (Math.abs(differsMs - differedMs) > clocksDifferMs) onDoubt();
+    if (Math.abs(differsMs - differedMs) > limits.clockStepMs) onDoubt();
     differedMs = differsMs;
     try {
       const { count, known } = await ledger.giveBackDead();
@@ -54,13 +52,13 @@ export function openDeadWatch(
       if (count > 0) telemetry.reservationsExpired({ count });
       if (!known) onDoubt();
     } catch (cause) {
-      if (!closed) tell(cause);
+      if (!closed) report(cause);
     }
     if (!closed) timer = timers.set(() => void (looking = look()), everyMs);
   }
 
-  /** Once: a store that is away is asked again a moment later. */
-  function tell(cause: unknown): void {
+  /** Reports the first of several failures in a row: the store is asked again every `everyMs`. */
+  function report(cause: unknown): void {
     const reason = reasonOfGone(cause);
     if (reason === null && !failing) telemetry.ledgerRetry({ operation: "giveBackDead", cause });
     if (reason !== null && reason !== goneFor) telemetry.lifecycle("ledger gone", { reason });

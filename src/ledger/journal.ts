@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { AccountId, CreditNanos } from "./records.ts";
 import { bigOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
-/** Why an entry was written. */
+/** What kind of movement an entry is. */
 export type EntryKind = "credit" | "takeback" | "reserve" | "settle" | "expire" | "checkpoint";
 
 /** One entry of an account's journal. It is never changed; what its hash covers is fixed below. */
@@ -14,7 +14,7 @@ export interface JournalEntry {
   readonly kind: EntryKind;
   readonly balanceDeltaNanos: CreditNanos;
   readonly heldDeltaNanos: CreditNanos;
-  /** Who moved it: the id of the caller's key, `operator`, or `service` for what no caller asked for. */
+  /** The id of the caller's key, `operator`, or `service` where a lease or a process ended. */
   readonly actor: string;
   readonly requestId: string | null;
   readonly note: string | null;
@@ -50,7 +50,7 @@ export function canonicalText(entry: JournalEntry): string {
   return `tributary-entry-1\n${entry.accountId}\n${String(entry.sequence)}\n${String(entry.atMs)}\n${entry.kind}\n${entry.balanceDeltaNanos.toString()}\n${entry.heldDeltaNanos.toString()}\n${entry.actor}\n${entry.requestId ?? ""}\n${note}`;
 }
 
-// Grown when a note needs more; a text has at most three bytes a UTF-16 unit.
+// `chainBytes` makes it larger when a note needs more; a text has at most three bytes a UTF-16 unit.
 let scratch = Buffer.alloc(4_096);
 
 /** The hash of an entry: SHA-256 of the 32 bytes of the hash before it, followed by its canonical bytes. */
@@ -58,7 +58,7 @@ export function chainHash(previous: Uint8Array, entry: JournalEntry): Uint8Array
   return hash("sha256", chainBytes(toHex(previous), entry), "buffer");
 }
 
-/** The same in hexadecimal digits, in and out: for a reader of many entries, since bytes cost more than text. */
+/** `chainHash` in hexadecimal digits, in and out: verifying reads many entries, and bytes cost it more than text. */
 export function chainHashHex(previousHex: string, entry: JournalEntry): string {
   return hash("sha256", chainBytes(previousHex, entry), "hex");
 }
@@ -77,7 +77,7 @@ export function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-/** The journal of one account up to one entry: who has kept a head can prove later what came before it. */
+/** The number and hash of an entry: a head that was kept elsewhere proves later what the entries up to it were. */
 export interface JournalHead {
   readonly accountId: AccountId;
   readonly sequence: number;

@@ -12,8 +12,8 @@ export interface LeaseKeeper extends AsyncDisposable {
    */
   hold(requestId: RequestId, onLost: () => void, askedAtMs?: number): void;
   /**
-   * Its settlement has been sent: the lease is still renewed, but a store that calls it closed has most likely committed
-   * that settlement, and there is nothing left to cancel.
+   * The settlement of this request has been sent: its lease is still renewed, but where `renew` no longer has it, that
+   * settlement was committed, and there is nothing left to cancel.
    */
   settling(requestId: RequestId): void;
   drop(requestId: RequestId): void;
@@ -29,7 +29,7 @@ export interface LeaseTelemetry {
 
 /** How long leases are, and what the keeper works with. */
 export interface LeaseKeeperParts {
-  /** As the ledger gives them. */
+  /** The length of the leases that `admit` and `renew` give. */
   readonly leaseMs: number;
   readonly telemetry: LeaseTelemetry;
   /** Milliseconds of a clock that never jumps. */
@@ -44,12 +44,12 @@ export interface LeaseKeeperParts {
 interface Held {
   /** By the monotonic clock. */
   endsAtMs: number;
-  /** Cannot be lost: it was cancelled, or its settlement is on the way. */
+  /** `onLost` is not called any more: the generation was cancelled, or its settlement is on the way. */
   over: boolean;
   readonly onLost: () => void;
 }
 
-/** Renews every third of a lease, and expires others' then; begins at once with what dead processes left. */
+/** Renews the leases held here every third of a lease, and then gives back what other leases have ended; at once at the start. */
 export function openLeaseKeeper(
   ledger: Pick<Ledger, "renew" | "expire" | "giveBackDead">,
   parts: LeaseKeeperParts,
@@ -75,7 +75,7 @@ export function openLeaseKeeper(
     const startedAtMs = monotonicMs();
     resting = false;
     doubted = false;
-    // Ours first: after a jump of the clock they look as dead as those of a dead process.
+    // `renew` before `expire`: after a jump of the clock the leases of this process look as if they had ended, too.
     const renewed = await attempt("renew", async () => {
       const asked = leases.all();
       if (asked.size === 0) return;
@@ -136,7 +136,7 @@ interface HeldLeases {
   readonly drop: LeaseKeeper["drop"];
   /** What is held at this moment. */
   all(): ReadonlyMap<RequestId, Held>;
-  /** Of those asked for, `ours` live on from when they were asked for; the others are lost. */
+  /** Of the leases asked for, those in `ours` run on from when they were asked for; the others are lost. */
   renewed(
     asked: ReadonlyMap<RequestId, Held>,
     ours: ReadonlySet<RequestId>,
@@ -145,7 +145,7 @@ interface HeldLeases {
   close(): void;
 }
 
-/** Whatever the store does meanwhile, each held generation is cancelled before its lease ends. */
+/** Cancels each generation before its lease ends, whether or not the store answers. */
 function openHeldLeases(parts: HeldParts): HeldLeases {
   const { leaseMs, monotonicMs, telemetry, timers } = parts;
   const safetyMs = leaseSafetyMs(leaseMs);
@@ -172,7 +172,7 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
     if (next !== Infinity) watch(next - safetyMs);
   }
 
-  // One timer, for the earliest: most leases are renewed or dropped before it, and it then moves on.
+  // One timer, for the lease that ends first: most leases are renewed or dropped before it, and it is then set anew.
   function watch(atMs: number): void {
     if (closed || (deadline !== null && deadline.atMs <= atMs)) return;
     if (deadline !== null) timers.clear(deadline.timer);

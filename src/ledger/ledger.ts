@@ -15,7 +15,7 @@ import type { CheckpointResult } from "./roll-up.ts";
 import type { UsageQuery, UsageRow } from "./usage-sums.ts";
 import type { VerifyReport } from "./verify-journal.ts";
 
-/** Who calls, after `authorize`. */
+/** The account and the key of a request that `authorize` has let through. */
 export interface Caller {
   readonly accountId: AccountId;
   readonly keyId: KeyId;
@@ -38,7 +38,7 @@ export interface AdmitOrder {
   readonly caller: Caller;
   /** Tokens: the conservative bound of admission/input-bound.ts. */
   readonly inputBound: number;
-  /** Tokens that the client asked for, not yet capped; null: nothing. */
+  /** Tokens that the client asked for, not yet capped; null: the client named none. */
   readonly outputTokensRequested: number | null;
   /** Tokens that fit beside the input in the deployment's context, at least 1; null: not known. */
   readonly outputTokensFitting: number | null;
@@ -73,7 +73,7 @@ export interface Settled {
   readonly applied: boolean;
 }
 
-/** What a look for dead processes came to. */
+/** What `giveBackDead` has done. */
 export interface GivenBack {
   readonly count: number;
   /** False: until now the store took this process for dead, so that what it holds may be lost. */
@@ -87,22 +87,22 @@ export interface Ledger extends AsyncDisposable {
    * request. Failures: authentication, account_disabled, rate_limited, insufficient_credit, overloaded.
    */
   authorize(presentedKey: string, countsForRate: boolean, needsCredit?: boolean): Promise<Caller>;
-  /** For a request that was answered 429 after all: it does not count. */
+  /** Gives the ticket back of a request that was answered 429 after `authorize`: such a request does not count. */
   giveTicketBack(caller: Caller): Promise<void>;
   /**
    * One transaction: key and account again, concurrency, allowance, reservation with a lease. Idempotent by request id.
    * Failures: those of authorize, too_many_concurrent (the rate ticket is given back), insufficient_credit.
    */
   admit(order: AdmitOrder): Promise<Admission>;
-  /** The reservations that are still ours, with their leases prolonged; the others must be cancelled. */
+  /** Answers those of the reservations that are still open, with their leases prolonged; the others must be cancelled. */
   renew(requestIds: readonly RequestId[]): Promise<ReadonlySet<RequestId>>;
   /** Idempotent; charges 0 after expiry. Retried inside until it is committed or the ledger is closed. */
   settle(settlement: Settlement): Promise<Settled>;
-  /** Gives back what dead processes held; returns how many reservations. */
+  /** Gives back reservations whose lease has ended; returns how many. Forgets rate tickets that are out of every window. */
   expire(): Promise<number>;
   /**
-   * Gives back at once what processes held that are dead for sure, and says that this one lives; returns how many
-   * reservations, and whether this process had been taken for dead.
+   * Gives back at once what processes held that are dead for sure, and says that this process lives; returns how many
+   * reservations, and whether the store had taken this process for dead.
    */
   giveBackDead(): Promise<GivenBack>;
   /** Whether requests could be written now: writes a little itself. Rejects with a Failure whose cause is the store's fault. */
@@ -116,7 +116,7 @@ export interface LedgerForCallers {
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }
 
-/** The operator's half of the ledger. All promises reject with an OperatorError for what the operator got wrong. */
+/** The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. */
 export interface LedgerAdministration {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
@@ -139,8 +139,8 @@ export interface LedgerAdministration {
   rotateSealKey(): Promise<SealKeyRecord>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** Adds up the whole ledger again; `against` are heads as receipts show them. `tellHeads`: the report has all heads. */
-  verify(against: readonly string[], tellHeads?: boolean): Promise<VerifyReport>;
-  /** Rolls up what is older. */
+  /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */
+  verify(against: readonly string[], listHeads?: boolean): Promise<VerifyReport>;
+  /** Rolls up the account's entries from before `beforeMs`. */
   checkpoint(accountId: string, beforeMs: number): Promise<CheckpointResult>;
 }

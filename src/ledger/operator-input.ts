@@ -3,7 +3,7 @@ import { limits } from "../limits.ts";
 import type { Account } from "./records.ts";
 import { OperatorError } from "./operator-error.ts";
 
-/** An amount that this account can take: below the most, and never below what is held. */
+/** Throws unless the account can take this amount: its balance stays within the limit and never below what is held. */
 export function ensurePossible(account: Account, amountNanos: bigint): void {
   if (amountNanos === 0n)
     throw new OperatorError("invalid_value", "An amount of 0 changes nothing. Give another one.");
@@ -16,7 +16,7 @@ export function ensurePossible(account: Account, amountNanos: bigint): void {
     );
 }
 
-/** An amount that the ledger can add up. */
+/** Throws unless the ledger can add up this amount. */
 export function ensureAmount(amountNanos: bigint): void {
   if (amountNanos > limits.creditNanosMax || amountNanos < -limits.creditNanosMax) throw tooMuch();
 }
@@ -28,7 +28,7 @@ function tooMuch(): OperatorError {
   );
 }
 
-/** A note that a line can print. */
+/** Throws unless a note fits a line. */
 export function ensureNote(note: string | null): void {
   if (note !== null && note.length > limits.noteCharactersMax)
     throw new OperatorError(
@@ -37,7 +37,7 @@ export function ensureNote(note: string | null): void {
     );
 }
 
-/** A name that a table can print: something, not too long, no control characters. */
+/** Throws unless a table can print the name: not empty, not too long, no control characters. */
 export function ensureName(noun: "account" | "key", name: string): void {
   if (name.trim() === "" || name.length > limits.nameCharactersMax || /\p{Cc}/u.test(name))
     throw new OperatorError(
@@ -46,7 +46,7 @@ export function ensureName(noun: "account" | "key", name: string): void {
     );
 }
 
-/** An id that names no account. */
+/** The error for an id that names no account. */
 export function unknownAccount(id: string): OperatorError {
   return new OperatorError(
     "not_found",

@@ -4,12 +4,12 @@ import { limits } from "../limits.ts";
 import type { CreditNanos } from "./records.ts";
 import type { RateState } from "./ledger.ts";
 
-// What every store tells a caller whom it refuses, so that no caller can tell the stores apart.
+// The words of each refusal, the same from both stores.
 
 // Generations last seconds to minutes, and clients give up after two or three tries.
 const concurrencyRetrySeconds = 2;
 
-/** What a missing, malformed, unknown or wrong key gets: one text, so that it tells nothing about which it was. */
+/** A missing, malformed, unknown or wrong key: one text for all four, so that it does not help a guess. */
 export function unknownKey(): Failure {
   return new Failure(
     "authentication",

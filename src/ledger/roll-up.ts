@@ -2,7 +2,7 @@ import { type Checkpoint, chainHash, firstHead, journalEntryOf } from "./journal
 import { OperatorError } from "./operator-error.ts";
 import { bigOf, bytesOf, numberOf, type Row } from "./row.ts";
 
-/** What is rolled up: entries of one account that were written before this time. */
+/** The entries to roll up: those of one account that were written before a time. */
 export interface CheckpointOrder {
   readonly accountId: string;
   readonly beforeMs: number;
@@ -43,7 +43,7 @@ export interface CutWords {
  * Selects the last entry that is old, as `sequence`; no row where none is. Entries are in the order of their numbers, and
  * their times only nearly so: one that was written while the clock was ahead would end every checkpoint until then, and
  * one written while it was behind would make all before it look old. So the cut is where most times before it are old and
- * most times after it are not; a time that has not come yet says nothing.
+ * most times after it are not; a time that is still to come counts for neither.
  */
 export function cutStatement(words: CutWords): string {
   return `select sequence from (
@@ -55,7 +55,7 @@ export function cutStatement(words: CutWords): string {
     where old > 0 order by old desc, sequence limit 1`;
 }
 
-/** How many of the entries' rows bear a time that is not before `beforeMs`. */
+/** How many of the entries' rows have a time that is not before `beforeMs`. */
 export function countMisdated(rows: readonly Row[], beforeMs: number): number {
   return rows.filter((entry) => numberOf(entry, "at_ms") >= beforeMs).length;
 }
@@ -64,7 +64,7 @@ export function countMisdated(rows: readonly Row[], beforeMs: number): number {
 export function addEntry(sum: Checkpoint, row: Row): Checkpoint {
   const entry = journalEntryOf(row);
   const hash = chainHash(sum.hash, entry);
-  // What does not verify is not made to disappear.
+  // An entry that was changed stays, for `verify` to find.
   if (entry.sequence !== sum.sequence + 1 || Buffer.compare(hash, bytesOf(row, "hash")) !== 0)
     throw new OperatorError(
       "not_possible",

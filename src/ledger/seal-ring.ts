@@ -17,7 +17,7 @@ export interface SealRingParts {
   readonly timers?: Timers;
 }
 
-/** Reads the keys, and again and again until it is disposed. */
+/** Reads the keys, and reads them again every `limits.sealRefreshMs` until it is disposed. */
 export async function openSealRing(
   ledger: Pick<LedgerAdministration, "sealKeys">,
   { telemetry, timers = systemTimers }: SealRingParts,
@@ -30,7 +30,7 @@ export async function openSealRing(
     try {
       keys = orderRing(await ledger.sealKeys());
     } catch (cause) {
-      // Those that are known go on sealing and opening.
+      // The keys read before go on sealing and opening.
       if (!closed) telemetry.ledgerRetry({ operation: "sealKeys", cause });
     }
     wait();

@@ -40,12 +40,12 @@ export function openStoreAdministration(run: RunOperation): LedgerAdministration
       );
     },
     async sumUsage(query) {
-      // An account that does not exist is told from one that has used nothing.
+      // An account that does not exist is an error; one that has used nothing has no rows.
       if (query.accountId !== null) await run("showAccount", query.accountId);
       return run("usage", query);
     },
-    verify: async (against, tellHeads = false) =>
-      run("verify", { against: against.map(ensureHead), tellHeads }),
+    verify: async (against, listHeads = false) =>
+      run("verify", { against: against.map(ensureHead), listHeads }),
     async checkpoint(accountId, beforeMs) {
       const { id } = await run("showAccount", accountId);
       let removed = 0;

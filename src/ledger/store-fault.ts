@@ -1,7 +1,7 @@
 /** Whether the same step may succeed later, with nothing changed in the program or in the data. */
 export type FaultKind = "busy" | "unavailable" | "bug";
 
-/** What is the matter with the store, as the operator has to know it, and what to do about it. */
+/** What is wrong with the store, and what the operator has to do about it. */
 const advice = {
   "disk-full":
     "The ledger's disk is full. Make room on it: until then new requests are refused, and settlements wait.",
@@ -58,7 +58,7 @@ const advice = {
 /** A cause that an operator can do something about. */
 export type FaultReason = keyof typeof advice;
 
-/** What is known of a fault besides its kind and its words. */
+/** What is known of a fault besides its kind and its message. */
 export interface FaultFacts {
   /** null: a bug, which no operator can mend. */
   readonly reason?: FaultReason | null;
@@ -68,15 +68,15 @@ export interface FaultFacts {
 }
 
 /**
- * The store could not do it: others hold what it needs, it cannot be reached or written, or there is a bug. The message
- * of one with a reason is the store's own text, which quotes no caller.
+ * A store could not do an operation: another process holds what it needs, the store cannot be reached or written, or there
+ * is a bug. The message of a fault with a reason is the database's own text, which quotes no caller.
  */
 export class StoreFault extends Error {
   override readonly name = "StoreFault";
   readonly kind: FaultKind;
   readonly reason: FaultReason | null;
   readonly code: string | null;
-  /** What is the matter and what to do, for the log and for commands; null for a bug. */
+  /** What is wrong and what to do, for the log and for commands; null for a bug. */
   readonly remedy: string | null;
 
   constructor(kind: FaultKind, message: string, facts: FaultFacts = {}) {

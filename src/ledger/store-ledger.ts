@@ -29,10 +29,7 @@ export interface StoreLedgerParts {
 /** Every part of the ledger over one store. */
 export type StoreLedger = Ledger & LedgerForCallers & LedgerAdministration;
 
-const retryFirstMs = 50;
-const retryLongestMs = 2_000;
-
-/** The ledger over a store that is open: keys understood, settlements retried, faults told as their readers may see them. */
+/** The ledger over an open store: keys are parsed, settlements retried, faults worded for callers and for operators. */
 export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
   const closing = new AbortController();
   const settlements = new Set<Promise<unknown>>();
@@ -59,8 +56,8 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
 }
 
 /**
- * A store that remembers how the requests' own writes went: what `check` writes is small, and may find room where a
- * reservation does not, or be made in the moment between two faults.
+ * A store whose `check` fails for `limits.ledgerFaultHeldMs` after a write of a request has failed: what `check` writes
+ * itself is small, and may find room where a reservation does not, or come between two faults.
  */
 function watchWrites(client: StoreClient, monotonicMs: () => number): StoreClient {
   let last: { readonly fault: StoreFault; readonly atMs: number } | null = null;
@@ -134,7 +131,7 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
   };
 }
 
-/** Faults of the store as a caller may see them: nothing of the inside, and when to come back. */
+/** Runs operations for callers: a fault becomes a Failure without the store's text, with when to try again. */
 function callerFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch((error: unknown) => {
@@ -155,7 +152,7 @@ function failureOf(error: unknown): unknown {
   );
 }
 
-/** Again and again until it is committed or the ledger is closed: a settlement is owed, its caller has gone. */
+/** Tries until the settlement is committed or the ledger is closed: its request is over, so no caller would try again. */
 async function settle(
   settlement: Settlement,
   parts: {
@@ -166,7 +163,8 @@ async function settle(
 ): Promise<Settled> {
   ensureWhole(settlement);
   const { client, closed } = parts;
-  for (let delayMs = retryFirstMs; ; delayMs = Math.min(delayMs * 2, retryLongestMs)) {
+  const { settlementRetryFirstMs: firstMs, settlementRetryLongestMs: longestMs } = limits;
+  for (let delayMs: number = firstMs; ; delayMs = Math.min(delayMs * 2, longestMs)) {
     const last = closed.aborted;
     try {
       return await client.call("settle", settlement);
@@ -179,7 +177,7 @@ async function settle(
   }
 }
 
-/** A usage that no price can be put on is a bug of the meter, told before it can hold up others. */
+/** A usage that is no whole number is a bug of the meter: refused here, before it fails the commit of other calls. */
 function ensureWhole(settlement: Settlement): void {
   const { firstOutputMs, totalMs, usage } = settlement;
   const tokens =
@@ -206,7 +204,7 @@ function pause(delayMs: number, ended: AbortSignal, timers: Timers): Promise<voi
   });
 }
 
-/** Faults of the store as the operator should read them. */
+/** Runs operations for the operator: a fault with a remedy becomes an OperatorError with it. */
 function operatorFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch((error: unknown) => {

@@ -44,8 +44,8 @@ export interface NewSealKey {
 }
 
 /**
- * Everything the store does, each inside one transaction of the caller's. Synchronous; the clock comes in as
- * milliseconds since 1970. They throw a Failure or an OperatorError for a refusal, anything else for a fault.
+ * Everything a store does, each inside one transaction of the caller's. Synchronous; the clock comes in as milliseconds
+ * since 1970. An operation throws a Failure or an OperatorError for a refusal, anything else for a fault.
  */
 export interface StoreOperations {
   authorize(order: AuthorizeOrder, nowMs: number): Caller;
@@ -53,7 +53,7 @@ export interface StoreOperations {
   admit(order: AdmitOrder, nowMs: number): Admission;
   renew(requestIds: readonly RequestId[], nowMs: number): readonly RequestId[];
   settle(settlement: Settlement, nowMs: number): Settled;
-  /** At most limits.ledgerGroupMax a call. */
+  /** Gives back ended leases, at most limits.ledgerGroupMax a call, and forgets rate tickets that are out of every window. */
   expire(argument: null, nowMs: number): number;
   /** What processes held that are dead for sure; at most about limits.ledgerGroupMax a call. */
   giveBackDead(argument: null, nowMs: number): GivenBack;
@@ -87,7 +87,7 @@ export interface StoreOperations {
   ): Receipt | null;
   callerAccount(accountId: AccountId, nowMs: number): CallerAccount;
   usage(query: UsageQuery, nowMs: number): readonly UsageRow[];
-  /** Reads one snapshot, a row at a time. */
+  /** Reads one snapshot, a piece of rows at a time. */
   verify(order: VerifyOrder, nowMs: number): VerifyReport;
   /** At most limits.checkpointEntriesMax entries a call. */
   checkpoint(order: CheckpointOrder, nowMs: number): CheckpointStep;
@@ -96,10 +96,10 @@ export interface StoreOperations {
 /** The name of one operation. */
 export type OperationName = keyof StoreOperations;
 
-/** What an operation is given. */
+/** The argument of an operation. */
 export type ArgumentOf<Name extends OperationName> = Parameters<StoreOperations[Name]>[0];
 
-/** What an operation answers. */
+/** The answer of an operation. */
 export type AnswerOf<Name extends OperationName> = ReturnType<StoreOperations[Name]>;
 
 /** The operations of a store that is reached over a network. */
@@ -125,7 +125,7 @@ export interface StoreCall<Name extends OperationName = OperationName> {
   readonly nowMs: number;
 }
 
-/** What became of one call; it holds once it has been committed. */
+/** The answer to one call, which leaves the store after its commit. */
 export type StoreAnswer =
   | { readonly ok: true; readonly value: AnswerOf<OperationName> }
   | { readonly ok: false; readonly error: unknown };

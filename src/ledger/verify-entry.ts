@@ -118,7 +118,7 @@ function possible(kind: JournalEntry["kind"], balance: bigint, held: bigint): bo
   }
 }
 
-/** A receipt was perhaps given away, and shows this head: a chain that was made anew has another. */
+/** A receipt shows the head of its newest entry, and a copy may have been kept: a chain that was made anew has another. */
 export function receiptHeadProblem(
   entry: JournalEntry,
   hash: string,

@@ -28,12 +28,12 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What to verify against, and what to tell. */
+/** What to verify against, and what to report. */
 export interface VerifyOrder {
-  /** Heads that somebody has kept. */
+  /** Heads that were kept elsewhere. */
   readonly against: readonly JournalHead[];
-  /** Whether to tell the heads of all accounts. */
-  readonly tellHeads: boolean;
+  /** Whether the report lists the heads of all accounts. */
+  readonly listHeads: boolean;
 }
 
 /** What verifying found. */
@@ -81,7 +81,7 @@ export interface ReceiptCounts {
 
 /**
  * Adds a ledger up again. A store feeds it from one snapshot: accounts in any order, each with its entries in order of
- * their sequence. What it keeps is of one account, and small.
+ * their sequence. It keeps the state of one account at a time.
  */
 export interface JournalVerification {
   beginAccount(account: AccountToVerify): void;
@@ -114,7 +114,7 @@ export function openJournalVerification(order: VerifyOrder): JournalVerification
   return {
     beginAccount(account) {
       accounts += 1;
-      if (order.tellHeads && account.entries > 0)
+      if (order.listHeads && account.entries > 0)
         heads.push(`${account.id}:${String(account.entries)}:${account.head}`);
       const own = kept.get(account.id) ?? [];
       kept.delete(account.id);
@@ -151,7 +151,7 @@ export function openJournalVerification(order: VerifyOrder): JournalVerification
 interface Problems {
   readonly found: Problem[];
   total(): number;
-  /** `at`: its place among those found, the end unless told. */
+  /** `at`: its place among those found; absent: the end. */
   add(problem: Problem, at?: number): void;
 }
 
@@ -246,7 +246,7 @@ function openAccountWalk(
       if (confirmed || checkpoint === null) return;
       const message = "no entry of the chain confirms what the checkpoint says";
       const about = { account: account.id, sequence: checkpoint.sequence, request: null };
-      // Known last, but it explains the others.
+      // Found last, and put first: it explains the others.
       problems.add({ code: "checkpoint-differs", ...about, message }, firstOfAccount);
     },
   };

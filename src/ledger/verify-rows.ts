@@ -22,7 +22,7 @@ export type Reading<Value> = Generator<RowSource, Value, readonly Row[]>;
 /** Spells a column of bytes as hexadecimal digits, in the store's own words. */
 export type HexOf = (column: string) => string;
 
-/** Verifies what a store gives of one snapshot. The statements are the same for both stores, and so is what they mean. */
+/** Verifies one snapshot of a store. The statements are the same for both stores but for `hexOf`. */
 export function* verifyRows(order: VerifyOrder, hexOf: HexOf): Reading<VerifyReport> {
   const verification = openJournalVerification(order);
   yield* readAccounts(verification, hexOf);

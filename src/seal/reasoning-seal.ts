@@ -132,7 +132,7 @@ function split(
   if (head !== version + kind || encoded === undefined || rest.length > 0) return null;
   const key = ring.find((candidate) => candidate.id === keyId);
   const bytes = Buffer.from(encoded, "base64url");
-  // Base64 has spellings that decode alike; only the one that was given out is intact.
+  // Several base64 texts decode to the same bytes; only the one that `join` made is accepted.
   if (key === undefined || bytes.toString("base64url") !== encoded) return null;
   return { key, bytes };
 }

@@ -371,7 +371,7 @@ async function settle(
 
 /** What callers and operators read is the same too, before and after old entries are rolled up. */
 async function compareReports(world: World): Promise<void> {
-  const order = { against: [], tellHeads: true };
+  const order = { against: [], listHeads: true };
   expect((await both(world, 0, "verify", order)).value).toMatchObject({ ok: true, problems: [] });
   for (const accountId of accountIds) {
     await both(world, 0, "callerAccount", accountId);

@@ -20,7 +20,7 @@ function spend(store: SqliteStore): void {
   ann.admit("req_open", {}, 99_001);
 }
 
-const verification = { against: [], tellHeads: true } as const;
+const verification = { against: [], listHeads: true } as const;
 
 /** Copies what a ledger of the first version would have. */
 function copyAsFirstVersion(from: string, to: string): void {

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "../../src/ledger/ledger.ts";
-import { isNotUpYet, storeFault } from "../../src/ledger/postgres/fault.ts";
+import { mayPass, storeFault } from "../../src/ledger/postgres/fault.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import type { Patience } from "../../src/ledger/postgres/await-server.ts";
+import type { StartWait } from "../../src/ledger/postgres/await-server.ts";
 import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrations.ts";
 import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
@@ -31,18 +31,18 @@ interface OpenChanges {
   readonly now?: () => number;
   readonly onRetry?: () => void;
   readonly onMigrated?: (report: MigrationReport) => void;
-  readonly patience?: Patience;
+  readonly startWait?: StartWait;
 }
 
 function open(url: string, changes: OpenChanges = {}): Promise<StoreLedger> {
-  const { now, onMigrated, onRetry, patience, ...rest } = changes;
+  const { now, onMigrated, onRetry, startWait, ...rest } = changes;
   const { concurrencyPerAccount, leaseMs, prices, requestsPerMinute } = defaultSettings;
   return openPostgresLedger(
     { concurrencyPerAccount, leaseMs, prices, requestsPerMinute, url, ...rest },
     {
       ...(now === undefined ? {} : { now }),
       ...(onMigrated === undefined ? {} : { onMigrated }),
-      ...(patience === undefined ? {} : { patience }),
+      ...(startWait === undefined ? {} : { startWait }),
       ...(onRetry === undefined ? {} : { telemetry: { ledgerRetry: onRetry } }),
     },
   );
@@ -182,7 +182,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_3" })))).toBe("done");
   }, 20_000);
 
-  describe("a start with patience", () => {
+  describe("a start that waits", () => {
     const away = "postgres://me@127.0.0.1:1/ledger";
     const refused = "PostgreSQL: connect ECONNREFUSED 127.0.0.1:1";
 
@@ -192,7 +192,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       const reasons: string[] = [];
       const waiting = Promise.withResolvers<void>();
       const opening = open(url, {
-        patience: {
+        startWait: {
           ms: 15_000,
           onWaiting({ reason }) {
             reasons.push(reason);
@@ -211,7 +211,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       const told: number[] = [];
       const beganMs = performance.now();
       const opening = open(away, {
-        patience: {
+        startWait: {
           ms: 700,
           onWaiting({ leftMs, reason }) {
             expect(reason).toBe(refused);
@@ -227,16 +227,16 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
 
     test("ends when it is told to", async () => {
       const stop = new AbortController();
-      const patience = { ms: 60_000, signal: stop.signal, onWaiting: () => stop.abort() };
-      await expect(open(away, { patience })).rejects.toMatchObject({ name: "AbortError" });
+      const startWait = { ms: 60_000, signal: stop.signal, onWaiting: () => stop.abort() };
+      await expect(open(away, { startWait })).rejects.toMatchObject({ name: "AbortError" });
     });
 
     test("does not wait for what time does not mend", async () => {
       const onWaiting = (): void => expect.unreachable("it waited");
-      const patience = { ms: 60_000, onWaiting };
-      await expect(open(server.url("nowhere"), { patience })).rejects.toThrow(/"nowhere"/);
+      const startWait = { ms: 60_000, onWaiting };
+      await expect(open(server.url("nowhere"), { startWait })).rejects.toThrow(/"nowhere"/);
       const noTls = `${server.url("postgres")}&sslmode=verify-full`;
-      await expect(open(noTls, { patience })).rejects.toThrow(/cannot be opened/);
+      await expect(open(noTls, { startWait })).rejects.toThrow(/cannot be opened/);
     });
   });
 
@@ -249,11 +249,11 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       kind: "unavailable",
       message: "PostgreSQL: connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432",
     });
-    expect(isNotUpYet(both)).toBe(true);
+    expect(mayPass(both)).toBe(true);
     const certificate = Object.assign(new Error("self-signed certificate"), {
       code: "SELF_SIGNED_CERT_IN_CHAIN",
     });
-    expect(isNotUpYet(certificate)).toBe(false);
+    expect(mayPass(certificate)).toBe(false);
   });
 
   test("a row that another program keeps locked makes callers wait no longer than the limit", async () => {

@@ -177,7 +177,7 @@ export function auditProblems(path: string): readonly string[] {
       .prepare(sql)
       .all()
       .map((row) => `${problem}: ${String(Object.values(row)[0])}`);
-  const verified = openVerify(database)({ against: [], tellHeads: false }, 0);
+  const verified = openVerify(database)({ against: [], listHeads: false }, 0);
   return [
     ...verified.problems.map(
       ({ account, code, sequence }) => `verify: ${code} ${account} ${String(sequence)}`,

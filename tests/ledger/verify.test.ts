@@ -41,7 +41,7 @@ beforeEach(() => {
 function verify(...against: readonly string[]): VerifyReport {
   using store = openStore({ ...defaultSettings, path: ledger.path });
   return run(store, "verify", {
-    tellHeads: true,
+    listHeads: true,
     against: against.map((text) => {
       const head = parseHead(text);
       if (head === null) throw new Error(`no head: ${text}`);

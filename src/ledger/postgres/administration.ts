@@ -51,7 +51,7 @@ const move = {
   name: "move",
   text: "select tributary.move($1, $2, $3, 0, 0, 'operator', null, $4, coalesce($5, tributary.now_ms()))",
 };
-// One row or none decides who is first, which a transaction alone does not serialize.
+// Two transactions may both find no account; under this lock the second finds that of the first.
 const lockFirst = {
   name: "lock-first",
   text: "select pg_advisory_xact_lock(92706122727426)",
@@ -81,7 +81,7 @@ export function openAdministration(database: Database, clock: Clock): Administra
         if ((await query(any)).length > 0) return null;
         return { account: await create(query, account), key: await createKey(query, key, clock) };
       }),
-    listAccounts: async () => (await database.unhurried(list)).map(accountOf),
+    listAccounts: async () => (await database.queryUntimed(list)).map(accountOf),
     showAccount: (id) => show(database.query, id),
     creditAccount: ({ amountNanos, id, note }) =>
       database.transaction(async (query) => {

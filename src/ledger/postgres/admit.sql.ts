@@ -56,14 +56,14 @@ begin
   if _row.running >= _concurrency then
     perform set_config('synchronous_commit', 'off', true);
     perform tributary.give_ticket_back(_account, _key, _ticket_at_ms, _ticket);
-    -- A process that renews has never much less than two thirds of a lease left, and what it runs may end at any time.
+    -- A process that renews always has about two thirds of a lease left, or more, and what it runs may end at any time.
     _now := coalesce(_at_ms, tributary.now_ms());
     select min(case when r.lease_until_ms - _now > coalesce(r.lease_ms, _lease_ms) / 2.0 then 0
         else greatest(r.lease_until_ms - _now, 0) end) into free_in_ms
       from tributary.reservation r where r.account_id = _account and r.state = 'open';
     verdict := 'concurrent'; return;
   end if;
-  -- Asked again because the first answer was lost: a ticket that has gone tells that the answer was no.
+  -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal.
   if _repeated and _ticket is not null and not exists (select 1 from tributary.rate_ticket t
       where t.account_id = _account and t.key_id = _key and t.at_ms = _ticket_at_ms and t.id = _ticket) then
     verdict := 'concurrent'; return;

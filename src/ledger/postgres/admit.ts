@@ -23,7 +23,7 @@ const admit = {
     from tributary.admit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 };
 
-/** One round trip; asked once more when the answer was lost, which the request id makes safe. */
+/** One round trip; a second one where the answer was lost, which the request id makes safe. */
 export function openAdmit(
   database: Database,
   rules: OwnedRules,

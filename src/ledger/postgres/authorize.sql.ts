@@ -3,8 +3,8 @@
  */
 export const authorizeFunctions = `
 -- Key, account, a ticket in the key's window, and a balance of _least at least (0: none is needed); a ticket counts also
--- where the balance is too small. The hashes are compared behind a nonce, so that the time it takes
--- tells nothing about them; an unknown key takes as long.
+-- where the balance is too small. The hashes are compared behind a nonce, so that the time of the comparison does not
+-- depend on how much of them is equal; an unknown key takes as long.
 create or replace function tributary.authorize(
   _account text, _key text, _hash bytea, _nonce bytea, _ticket text, _limit bigint, _window_ms bigint, _at_ms bigint,
   _least bigint,
@@ -64,14 +64,14 @@ begin
     where t.account_id = _account and t.key_id = _key and t.at_ms <= now - _window_ms;
   get diagnostics _gone = row_count;
   live := live - _gone;
-  -- Tickets from more than a window ahead were taken before the clock was set back: they would block for as long.
+  -- A ticket from more than a window ahead was taken before the clock was set back, and would block until then.
   delete from tributary.rate_ticket t
     where t.account_id = _account and t.key_id = _key and t.at_ms > now + _window_ms;
   get diagnostics _gone = row_count;
   live := live - _gone;
   select max(t.at_ms) into newest from tributary.rate_ticket t where t.account_id = _account and t.key_id = _key;
   if live >= _limit then
-    -- Usually the oldest; further on when the operator has lowered the limit.
+    -- The oldest ticket, or one further on where the operator has lowered the limit.
     select t.at_ms into fits_at from tributary.rate_ticket t where t.account_id = _account and t.key_id = _key
       order by t.at_ms offset live - _limit limit 1;
     fits_at := coalesce(fits_at, now) + _window_ms;
@@ -98,7 +98,7 @@ begin
 end
 $body$;
 
--- Forgets windows in which nothing has happened for longer than they last.
+-- Forgets windows whose newest ticket is older than a window lasts.
 create or replace function tributary.sweep_rate(_window_ms bigint, _most integer, _at_ms bigint)
 returns void language plpgsql as $body$
 declare

@@ -25,7 +25,7 @@ const giveTicketBack = {
     from (select set_config('synchronous_commit', 'off', true)) as settings`,
 };
 
-/** Nothing is cached: a revocation holds from the next request on, whichever replica made it. */
+/** Nothing is cached: a revocation made by any replica holds from the next request on. */
 export function openAuthorize(
   database: Database,
   rules: { readonly requestsPerMinute: number; readonly prices: Prices },
@@ -89,7 +89,7 @@ function callerOf(
   return { accountId, keyId, ticket, rate };
 }
 
-/** Of a key or an account, in either phase; anything else is none. */
+/** Throws where the verdict of `authorize` or `admit` is about the key or the account. */
 export function throwRefusal(verdict: string): void {
   if (verdict === "unknown") throw unknownKey();
   if (verdict === "revoked") throw revokedKey();

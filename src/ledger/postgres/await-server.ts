@@ -1,41 +1,39 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { limits } from "../../limits.ts";
 import { StoreFault } from "../store-fault.ts";
-import { isNotUpYet } from "./fault.ts";
+import { mayPass } from "./fault.ts";
 
 /** How a start waits for a server that is not up yet, as when both are started together. */
-export interface Patience {
+export interface StartWait {
   readonly ms: number;
-  /** Ends the waiting; what was begun then rejects. */
+  /** Ends the waiting, which then rejects. */
   readonly signal?: AbortSignal;
-  /** At the first failure, at every other one, and from time to time. */
+  /** Called at the first fault, at each with other words, and every `limits.ledgerStartReportMs`. */
   readonly onWaiting: (waiting: { readonly reason: string; readonly leftMs: number }) => void;
 }
 
-const tryAgainMs = 500;
-const tellAgainMs = 10_000;
-
-/** Tries until it works, until waiting cannot help, or until the patience is over. */
-export async function whenServerIsUp<Value>(
+/** Tries until `work` resolves; rejects where its fault cannot pass by waiting, and after `startWait.ms`. */
+export async function retryUntilServerIsUp<Value>(
   work: () => Promise<Value>,
-  patience: Patience,
+  startWait: StartWait,
 ): Promise<Value> {
-  const until = performance.now() + patience.ms;
-  let told = { reason: "", atMs: 0 };
+  const until = performance.now() + startWait.ms;
+  let reported = { reason: "", atMs: 0 };
   for (;;) {
     try {
       return await work();
     } catch (error) {
       const now = performance.now();
-      if (!(error instanceof StoreFault) || !isNotUpYet(error.cause) || now >= until) throw error;
-      if (error.message !== told.reason || now - told.atMs >= tellAgainMs) {
-        told = { reason: error.message, atMs: now };
-        patience.onWaiting({ reason: error.message, leftMs: until - now });
+      if (!(error instanceof StoreFault) || !mayPass(error.cause) || now >= until) throw error;
+      if (error.message !== reported.reason || now - reported.atMs >= limits.ledgerStartReportMs) {
+        reported = { reason: error.message, atMs: now };
+        startWait.onWaiting({ reason: error.message, leftMs: until - now });
       }
     }
     await delay(
-      Math.min(tryAgainMs, Math.max(until - performance.now(), 0)),
+      Math.min(limits.ledgerStartTryMs, Math.max(until - performance.now(), 0)),
       undefined,
-      patience.signal === undefined ? {} : { signal: patience.signal },
+      startWait.signal === undefined ? {} : { signal: startWait.signal },
     );
   }
 }

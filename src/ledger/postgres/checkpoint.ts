@@ -63,7 +63,7 @@ export function openCheckpoint(database: Database, clock: Clock): PostgresOperat
       const [row] = await query(find, accountId);
       const from = row === undefined ? noCheckpoint : checkpointOf(row);
       const rolled = await readOld(query, { accountId, beforeMs }, { from: from.sequence, clock });
-      // The checkpoint is an entry itself: for one there would be nothing gained.
+      // A checkpoint adds an entry itself, so that rolling up one would gain nothing.
       if (rolled.length === 0) return { removed: 0, misdated: 0, done: true };
       const to = rolled.reduce(addEntry, from);
       const { balanceNanos, creditedNanos, hash, heldNanos, sequence } = to;
@@ -82,7 +82,7 @@ async function readOld(
   { clock, from }: { readonly clock: Clock; readonly from: number },
 ): Promise<readonly Row[]> {
   const max = limits.checkpointEntriesMax;
-  // All of a large account is looked at only where its first entries show nothing old.
+  // All entries of a large account are read only where the first `max` are not old.
   for (const rowsMax of [max, null]) {
     const [row] = await query(cut, accountId, from, beforeMs, clock(), rowsMax);
     const last = row === undefined ? 0 : numberOf(row, "sequence");

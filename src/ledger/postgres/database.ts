@@ -15,7 +15,7 @@ export interface DatabaseSettings {
   readonly connections?: number;
   /** How long the server may work on one statement, and a call may wait for a connection; absent: limits.ledgerBusyMs. */
   readonly busyMs?: number;
-  /** What is between; absent: nothing. In transaction mode nothing works that belongs to a session. */
+  /** The pooler between; absent: none. In transaction mode named statements and settings of a session do not work. */
   readonly pooling?: Pooling;
 }
 
@@ -26,8 +26,8 @@ export type Clock = () => number | null;
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** Whether it may take as long as it needs; the server's own limit has been lifted before. */
-  readonly patient?: true;
+  /** Whether this process waits for it without a limit; the server's own limit has been lifted before. */
+  readonly untimed?: true;
 }
 
 /** Runs one statement. */
@@ -38,11 +38,11 @@ export type Query = (
 
 /** The server, behind a few connections. Promises reject with a Failure, an OperatorError or a StoreFault. */
 export interface Database extends AsyncDisposable {
-  /** One statement, one round trip, a transaction of its own; done again when others got in its way. */
+  /** One statement, one round trip, a transaction of its own; repeated after a conflict with another transaction. */
   readonly query: Query;
-  /** One statement that reads and may take as long as it needs, over a connection of its own: for operators. */
-  readonly unhurried: Query;
-  /** Several statements in one transaction, done again from the begin when others got in its way. */
+  /** One statement that reads, without a limit on its time, over a connection of its own: for operators. */
+  readonly queryUntimed: Query;
+  /** Several statements in one transaction, repeated from its begin after a conflict with another one. */
   transaction<Value>(
     step: (query: Query) => Promise<Value>,
     isolation?: "read committed" | "repeatable read",
@@ -54,7 +54,7 @@ export interface Database extends AsyncDisposable {
 /** Runs a select; its rows come in pieces. */
 export type Read = (sql: string) => AsyncGenerator<readonly Row[], undefined>;
 
-/** Whether the call's answer was lost: it may have been done. */
+/** Whether the connection ended before the answer came: the call may have been committed. */
 export function isLostAnswer(error: unknown): boolean {
   return error instanceof StoreFault && error.kind === "unavailable" && !isAnswer(error.cause);
 }
@@ -67,14 +67,14 @@ export function openDatabase(settings: DatabaseSettings): Database {
     connectionString: settings.url,
     max: settings.connections ?? limits.ledgerConnections,
     connectionTimeoutMillis: busyMs,
-    // As parameters of a session poolers refuse them.
+    // A pooler refuses them as parameters of a session.
     ...(pooling === "none" ? sessionLimits(busyMs) : {}),
-    query_timeout: limits.ledgerSilenceMs + busyMs - limits.ledgerBusyMs,
+    query_timeout: busyMs + limits.ledgerSilenceMs,
     keepAlive: true,
     application_name: "tributary",
     types: { getTypeParser: typeParser as typeof types.getTypeParser },
   });
-  // An idle connection that ends: the next call makes another.
+  // Of an idle connection that ends: the next call makes another one.
   pool.on("error", () => {});
   if (pooling === "session")
     pool.on("connect", (client) => {
@@ -92,7 +92,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
       });
     const client = await pool.connect();
     let broken = true;
-    // One that breaks during a query tells the query; this keeps the same event from ending the process.
+    // Where the connection breaks during a query, the query rejects; without a listener the event would end the process.
     client.on("error", ignore);
     try {
       const value = await work(queryOf(client, pooling));
@@ -109,18 +109,18 @@ export function openDatabase(settings: DatabaseSettings): Database {
 
   return {
     query: (statement, ...values) =>
-      whileInTheWay(() => once((query) => query(statement, ...values))),
-    unhurried: ({ text }, ...values) =>
-      whileInTheWay(() =>
+      retryOnConflict(() => once((query) => query(statement, ...values))),
+    queryUntimed: ({ text }, ...values) =>
+      retryOnConflict(() =>
         withReader(settings, async (client) => {
           const { rows } = await client.query<Row>({ text, values: [...values] });
           return rows;
         }),
       ),
     transaction: (step, isolation = "read committed") =>
-      whileInTheWay(() => once((query) => inTransaction(query, step, isolation))),
+      retryOnConflict(() => once((query) => inTransaction(query, step, isolation))),
     snapshot: (step) =>
-      whileInTheWay(() => withReader(settings, (client) => takeSnapshot(client, step))),
+      retryOnConflict(() => withReader(settings, (client) => takeSnapshot(client, step))),
     async [Symbol.asyncDispose]() {
       closed = true;
       await pool.end();
@@ -142,8 +142,8 @@ function sessionLimits(busyMs: number): Readonly<Record<string, number>> {
 }
 
 function queryOf(client: PoolClient, pooling: Pooling): Query {
-  return async ({ name, patient, text }, ...values) => {
-    const wait = patient === true ? { query_timeout: longestTimerMs } : {};
+  return async ({ name, text, untimed }, ...values) => {
+    const wait = untimed === true ? { query_timeout: longestTimerMs } : {};
     // A named statement belongs to a session.
     const named = pooling === "transaction" ? {} : { name };
     const result = await client.query<Row>({ ...named, text, values: [...values], ...wait });
@@ -170,15 +170,13 @@ async function inTransaction<Value>(
     await query(commit);
     return value;
   } catch (error) {
-    // A connection that is gone rolls back by itself.
+    // The server rolls back by itself where the connection has ended.
     if (isAnswer(error) || isRefusal(error)) await query(rollback);
     throw error;
   }
 }
 
-const piece = 5_000;
-
-/** No limit on time here: what is read may be large, and no request waits for its locks. */
+/** A connection without a limit on time: what is read may be large, and no request waits for its locks. */
 async function withReader<Value>(
   settings: DatabaseSettings,
   use: (client: Client) => Promise<Value>,
@@ -193,7 +191,7 @@ async function withReader<Value>(
   client.on("error", ignore);
   try {
     await client.connect();
-    // Everything is read to its end, so no plan that is quick with the first rows.
+    // Cursors are read to their end: plans are for all rows, and not for the first ones. Names without a schema are ours.
     await client.query(
       "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1; set local search_path = tributary",
     );
@@ -212,10 +210,10 @@ async function takeSnapshot<Value>(
     cursors += 1;
     const name = `rows_${String(cursors)}`;
     await client.query(`declare ${name} no scroll cursor for ${sql}`);
-    const text = `fetch ${String(piece)} from ${name}`;
+    const text = `fetch ${String(limits.verifyRowsAPiece)} from ${name}`;
     const fetchPiece = (): Promise<readonly Row[]> => {
       const fetched = client.query<Row>(text).then(({ rows }) => rows);
-      // A reader that has stopped no longer hears of it.
+      // Where the reader has stopped, nothing awaits this piece, and its failure is no unhandled rejection.
       fetched.catch(ignore);
       return fetched;
     };
@@ -223,15 +221,15 @@ async function takeSnapshot<Value>(
     for (;;) {
       const rows = await next;
       // The server gathers the next piece while this one is worked on.
-      if (rows.length === piece) next = fetchPiece();
+      if (rows.length === limits.verifyRowsAPiece) next = fetchPiece();
       if (rows.length > 0) yield rows;
-      if (rows.length < piece) return;
+      if (rows.length < limits.verifyRowsAPiece) return;
     }
   }
   return step(read);
 }
 
-async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> {
+async function retryOnConflict<Value>(work: () => Promise<Value>): Promise<Value> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
@@ -245,7 +243,7 @@ async function whileInTheWay<Value>(work: () => Promise<Value>): Promise<Value> 
 
 // int4, int8 and numeric as bigint: credit is never rounded. No statement here answers a fraction.
 const wholeNumbers = new Set([20, 23, 1700]);
-// As SQLite gives them, and not as a Buffer, which is one more thing that can be told apart.
+// Bytes are a plain Uint8Array, as they are from SQLite: a Buffer would compare as unequal.
 const bytea = 17;
 
 function typeParser(type: number, format?: "text" | "binary"): (text: string) => unknown {

@@ -37,7 +37,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 const conflicts = new Set(["40001", "40P01"]);
 
-/** Whether the same transaction, done again now, may well succeed: others got in its way. */
+/** Whether another transaction was in conflict with this one, which may well succeed when it is repeated. */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && conflicts.has(error.code ?? "");
 }
@@ -56,8 +56,8 @@ const passing = new Set<FaultReason>([
   "too-many-connections",
 ]);
 
-/** Whether it may work in a moment with the same settings: the server is starting, or nothing listens there yet. */
-export function isNotUpYet(error: unknown): boolean {
+/** Whether the fault may pass with the same settings: the server is starting, or nothing listens there yet. */
+export function mayPass(error: unknown): boolean {
   const meaning = meaningOf(error);
   return meaning !== null && passing.has(meaning.reason);
 }
@@ -78,11 +78,11 @@ function meaningOf(error: unknown): Meaning | null {
   }
   if (isAggregate(error)) return meaningOf(error.errors[0]);
   if (!(error instanceof Error)) return null;
-  // Of the system: connection refused, reset, no such host or socket.
+  // The system's errors: connection refused, reset, no such host or socket.
   if ("syscall" in error) return unavailable("database-away");
-  // What else has a code is of the encrypted connection.
+  // Other errors with a code come from the encrypted connection.
   if ("code" in error || /\bSSL\b/.test(error.message)) return unavailable("certificate");
-  // The driver's own have neither class nor code.
+  // The driver's own errors have neither class nor code.
   if (/^SASL|password/i.test(error.message)) return unavailable("password-wrong");
   if (/timeout/i.test(error.message)) return unavailable("database-silent");
   return /connection|connect|terminated/i.test(error.message) ? unavailable("database-away") : null;

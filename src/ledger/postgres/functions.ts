@@ -5,8 +5,8 @@ import { presenceFunctions } from "./presence.sql.ts";
 import { resolveFunctions } from "./resolve.sql.ts";
 
 /**
- * The rules that decide in the database, as they are now; a start makes all of them anew after any migration. Each hot
- * one locks its account's row (or its key's window) first and reads and writes after: counting rows of another table
+ * The rules that decide in the database, as they are now; a start makes all of them anew after any migration. Each one
+ * that a request calls locks its account's row (or its key's window) first and reads and writes after: counting rows of another table
  * within one statement would count in a snapshot older than the lock.
  *
  * To change a rule, change its text in place and add a migration without statements to `migrations/postgres/migrations.ts`;

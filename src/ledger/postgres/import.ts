@@ -12,7 +12,7 @@ import { openDatabase, type DatabaseSettings, type Query } from "./database.ts";
 
 const lock = {
   name: "import-lock",
-  // Commands and replicas that would write wait, so that what is empty stays so.
+  // Commands and replicas that would write wait, so that an empty ledger stays empty until the copy is committed.
   text: "lock table tributary.account, tributary.seal_key in share row exclusive mode",
 };
 const anything = {
@@ -52,7 +52,7 @@ async function copy(query: Query, table: CopiedTable, source: LedgerSource): Pro
   const columns = table.columns.join(", ");
   const insert = {
     name: `import-${table.name}`,
-    // A row a line of what is given, in its order: the newest key that seals is the last one.
+    // Rows are inserted in the order of the array: the last key that seals has to stay the last.
     text: `insert into tributary.${table.name} (${columns})
       select ${columns} from json_populate_recordset(null::tributary.${table.name}, $1::json)`,
   };
@@ -68,7 +68,7 @@ function rowToJson(row: Row): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
       name,
-      // The only column that is a truth value here and a number in SQLite.
+      // The only column that is a boolean in PostgreSQL and a number in SQLite.
       name === "streamed" ? value === 1n : textOfValue(value),
     ]),
   );

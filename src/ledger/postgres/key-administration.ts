@@ -18,7 +18,7 @@ const insert = {
   text: `insert into tributary.api_key (id, account_id, name, secret_hash, created_at_ms)
     values ($1, $2, $3, $4, coalesce($5, tributary.now_ms())) returning ${keyColumns}`,
 };
-// The first revocation stays the one that is told.
+// A second revocation leaves the time of the first.
 const revoke = {
   name: "revoke",
   text: `update tributary.api_key set revoked_at_ms = coalesce(revoked_at_ms, $2, tributary.now_ms())

@@ -12,7 +12,7 @@ export interface MigrationReport {
   readonly names: readonly string[];
 }
 
-// Any number that other programs on the same server are unlikely to lock: "TRIB" and a count.
+// A number that other programs on the same server are unlikely to lock: "TRIB" and a count.
 const migrationLock = 0x5452_4942_0001n;
 
 const serverVersion = {
@@ -43,17 +43,17 @@ export async function migrate(
       `The database holds no ledger (${name}). The first start of the service makes it there; to work on another one, name it in TRIBUTARY_DATABASE_URL, or go to the folder with the service's .env.`,
     );
   return database.transaction(async (query) => {
-    // A process that waits for another's migration, and an index over a grown table, take what they take.
-    await query(statement("unhurried", unhurried));
+    // Waiting for another process's migration, and making an index over a grown table, take longer than a request may.
+    await query(statement("lift-limits", liftTimeLimits));
     const lock = statement("lock", "select pg_advisory_xact_lock($1)");
-    await query({ ...lock, patient: true }, migrationLock);
-    // Only now: another process may have done it meanwhile.
+    await query({ ...lock, untimed: true }, migrationLock);
+    // Read again under the lock: another process may have migrated meanwhile.
     const from = await ensureKnown(query, name);
     if (from === postgresMigrations.length) return null;
     if (from === 0) await query(statement("", createSchema));
     const missing = postgresMigrations.slice(from);
     for (const [index, migration] of missing.entries()) {
-      if (migration.sql !== null) await query({ ...statement("", migration.sql), patient: true });
+      if (migration.sql !== null) await query({ ...statement("", migration.sql), untimed: true });
       await query(
         statement("record", "insert into tributary.migration (number, name) values ($1, $2)"),
         from + index + 1,
@@ -65,7 +65,7 @@ export async function migrate(
   });
 }
 
-const unhurried =
+const liftTimeLimits =
   "select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60000', true)";
 
 const createSchema = `
@@ -78,7 +78,7 @@ create table tributary.migration (
 `;
 
 async function ensureKnown(query: Query, name: string): Promise<number> {
-  // A lookup by name, such as to_regclass, would answer from a cache that is older than the lock.
+  // to_regclass and its like would answer from a cache that is older than the lock.
   const tables = await query(
     statement(
       "known",

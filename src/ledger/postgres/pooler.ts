@@ -11,21 +11,21 @@ interface ServerSettings {
 /** What is between this process and the server: nothing, or a pooler that gives each client a session, or only transactions. */
 export type Pooling = "none" | "session" | "transaction";
 
-// In transaction mode each statement may go to another session; of so many one goes to another for sure, unless only
-// this process works on the server, and then two of its connections meet in one session.
+// In transaction mode each statement may go to another session of the server. In so many rounds one does, unless this
+// process has the server for itself, and then its two connections meet in one session.
 const tries = 5;
 
 /**
- * Asks two connections which session they have. A pooler shows itself: what it tells its clients of their session is not
- * what the server says. Rejects with a StoreFault.
+ * Asks two connections which session of the server they have. A pooler announces another process id to its clients than
+ * that of the server's session. Rejects with a StoreFault.
  */
 export async function findPooling(settings: ServerSettings): Promise<Pooling> {
   const first = clientOf(settings);
   const other = clientOf(settings);
   try {
     await first.connect();
-    const told = (first as unknown as { readonly processID: number | null }).processID;
-    if ((await sessionOf(first)) === told) return "none";
+    const announced = (first as unknown as { readonly processID: number | null }).processID;
+    if ((await sessionOf(first)) === announced) return "none";
     await other.connect();
     for (let round = 0; round < tries; round += 1) {
       const before = await sessionOf(first);

@@ -1,4 +1,4 @@
-/** The first number of the locks by which processes say that they live: "TRIP". */
+/** "TRIP", the first number of every lock by which a process says that it lives. */
 export const presenceLockClass = 1_414_678_864;
 
 /**
@@ -12,8 +12,8 @@ create or replace function tributary.is_heard(_number integer) returns boolean l
     and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database()))
 $body$;
 
--- A process (null: a command) says that it lives, and looks for others that do not. known is false when others had
--- taken it for dead; dead: a process is dead for sure, so that what it held is to be given back.
+-- A process (null: a command) says that it lives, and looks for processes that do not. known: until now this process
+-- counted as living; dead: some process is dead for sure, so that what it held is to be given back.
 create or replace function tributary.look(
   _process text, _number integer, _grace_ms bigint, _at_ms bigint, out known boolean, out dead boolean
 ) language plpgsql as $body$
@@ -33,7 +33,7 @@ begin
       and ((p.missed_ms is null or p.missed_ms > _now) <> tributary.is_heard(p.number));
   dead := exists (select 1 from tributary.process p
     where p.server_started = _started and p.missed_ms <= _now - _grace_ms);
-  -- Long after, when nothing is left to give back for them.
+  -- A dead process is forgotten an hour later, when nothing is left to give back for it.
   delete from tributary.process p where (p.missed_ms <= _now - 3600000 or p.server_started <> _started)
     and not tributary.is_heard(p.number)
     and not exists (select 1 from tributary.reservation r where r.state = 'open' and r.owner = p.id);

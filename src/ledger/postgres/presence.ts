@@ -7,14 +7,14 @@ import { storeFault } from "./fault.ts";
 import { presenceLockClass } from "./presence.sql.ts";
 
 // A process that serves keeps a session of its own, which holds a lock with the process's number: it ends with the
-// process, however that ends. A session that ends for another reason is begun again within limits.ledgerReturnMs, and
-// a restart of the server ends all of them, which tells nothing about processes.
+// process, however that ends. Where a session ends for another reason, its process begins another one within
+// limits.ledgerReturnMs. A restart of the server ends all sessions, and no process is taken for dead after it.
 
-/** Whether this process and others live. */
+/** The sign that this process lives, and its look for processes that do not. */
 export interface PostgresPresence extends AsyncDisposable {
   /** The id that reservations carry. */
   readonly owner: string;
-  /** Says that this process lives; `dead`: some other does not. Rejects with a StoreFault. */
+  /** Says that this process lives; `dead`: some other process is dead. Rejects with a StoreFault. */
   look(): Promise<Pick<GivenBack, "known"> & { readonly dead: boolean }>;
 }
 
@@ -43,14 +43,14 @@ export async function openPresence(
     }
   }
 
-  // Known from before its first reservation on.
+  // The database knows this process before its first reservation.
   await lookOnce();
   return {
     owner,
-    // A session that has ended meanwhile is begun again at once: others miss it already.
+    // Where the session has ended meanwhile, another one begins at once: other processes miss this one already.
     look: () => (session === null ? lookOnce() : lookOnce().catch(lookOnce)),
     async [Symbol.asyncDispose]() {
-      // Others notice it as they would a crash; what was settled before is not theirs to give back.
+      // Other processes notice the end of the session as that of a crash; nothing settled is given back.
       await session?.end();
     },
   };
@@ -64,11 +64,12 @@ async function begin(settings: DatabaseSettings, number: number): Promise<Client
     keepAlive: true,
     application_name: "tributary",
   });
-  // One that breaks tells the next look.
+  // Where the session breaks, the next `look` fails and begins another one.
   client.on("error", ignore);
   try {
     await client.connect();
-    // Held by an earlier session of this process that the server has not missed yet: then the next look is heard by that.
+    // The lock may still belong to an earlier session of this process, which the server has not ended yet: then that
+    // session shows that the process lives, and the next `look` takes the lock.
     await client.query("select pg_try_advisory_lock($1, $2)", [presenceLockClass, number]);
     return client;
   } catch (error) {

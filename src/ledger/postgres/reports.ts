@@ -42,7 +42,7 @@ export function openBooks(
       return row === undefined ? null : receiptOf(row);
     },
     callerAccount: (accountId) =>
-      // In one transaction, so that no request ends between the two.
+      // Both statements read one snapshot: no request ends between them.
       database.transaction(async (query) => {
         const [row] = await query(account, accountId);
         if (row === undefined) throw new Error(`ledger: a caller of ${accountId} has no account`);
@@ -66,8 +66,8 @@ export function openBooks(
         where state <> 'open' and ($1::text is null or account_id = $1)
           and ($2::bigint is null or resolved_at_ms >= $2) and ($3::bigint is null or resolved_at_ms < $3)
         group by account_id, grouped order by account_id, grouped`;
-      // As long as it takes: a year of requests is more than a statement of a request may read.
-      const rows = await database.unhurried({ name: "", text }, accountId, sinceMs, untilMs);
+      // Without a limit on time: a year of requests is more than a statement of a request may read.
+      const rows = await database.queryUntimed({ name: "", text }, accountId, sinceMs, untilMs);
       return rows.map(usageRowOf);
     },
   };

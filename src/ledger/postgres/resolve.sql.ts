@@ -21,7 +21,7 @@ begin
   select r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million into _row
     from tributary.reservation r where r.account_id = _account and r.request_id = _request;
   applied := coalesce(_row.state = 'open', false);
-  -- Never admitted: nothing is held, nothing is owed. Resolved before: as it was then.
+  -- A request that was never admitted holds and owes nothing; one that was resolved before is answered as it was then.
   if not applied then charged := coalesce(_row.charged_nanos, 0); return; end if;
   charged := case when _input_tokens is null then 0 else tributary.charge_nanos(
     _input_tokens, _output_tokens, _row.input_nanos_per_million, _row.output_nanos_per_million, _row.reserved_nanos) end;

@@ -8,7 +8,7 @@ const settle = {
   name: "settle",
   text: "select charged, applied from tributary.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 };
-// By request alone: replicas renew what they run, of many accounts, once in a third of a lease.
+// By request id alone: one statement renews what a replica runs, of many accounts, once in a third of a lease.
 const renew = {
   name: "renew",
   text: `update tributary.reservation set lease_until_ms = coalesce($3, tributary.now_ms()) + $2, lease_ms = $2
@@ -23,7 +23,7 @@ const giveBack = {
   name: "give-back",
   text: "select tributary.give_back($1, $2, $3, $4, $5)::bigint as count",
 };
-// Of a command, which does not say that it lives.
+// For a command, which does not say that it lives.
 const look = { name: "look", text: "select known, dead from tributary.look(null, null, $1, $2)" };
 const sweep = { name: "sweep", text: "select tributary.sweep_rate($1, $2, $3)" };
 
@@ -35,7 +35,7 @@ interface ResolveParts {
   readonly presence: PostgresPresence | null;
 }
 
-/** How reservations end, or live on. Every ending goes through "open" once, under the account's lock. */
+/** How reservations end or are renewed. Each is resolved once: what resolves one wants it `open`, under the account's lock. */
 export function openResolve(database: Database, parts: ResolveParts): Resolve {
   const { clock, leaseMs, presence } = parts;
   const giveBackDue = openGiveBack(database, parts);
@@ -79,7 +79,7 @@ export function openResolve(database: Database, parts: ResolveParts): Resolve {
   };
 }
 
-/** What dead processes held, or what leases have ended. */
+/** Gives back what dead processes held (`dead`), or reservations whose lease has ended. */
 function openGiveBack(
   database: Database,
   { clock, leaseMs }: ResolveParts,
@@ -89,7 +89,7 @@ function openGiveBack(
     const accounts = await database.query(due, ...rules, limits.ledgerGroupMax);
     let total = 0;
     let failed: { readonly error: unknown } | null = null;
-    // A transaction an account: no lock of one waits for another's, and one that cannot be had holds up no other.
+    // One transaction for each account: an account whose lock cannot be had does not keep the others waiting.
     for (const account of accounts) {
       const id = idOf(account, "account_id", "acct_");
       try {

@@ -1,7 +1,7 @@
 import { openAdministration } from "./administration.ts";
 import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openAuthorize } from "./authorize.ts";
-import { type Patience, whenServerIsUp } from "./await-server.ts";
+import { retryUntilServerIsUp, type StartWait } from "./await-server.ts";
 import { openBooks } from "./reports.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { type Clock, type Database, type DatabaseSettings, openDatabase } from "./database.ts";
@@ -32,12 +32,12 @@ export interface PostgresStoreParts {
   readonly onMigrated?: (report: MigrationReport) => void;
   /** This process serves: it says that it lives, so that what it holds is given back as soon as it does not. */
   readonly serves?: true;
-  /** There is a pooler that gives out transactions only. */
+  /** Called where a pooler in transaction mode is in front of the server. */
   readonly onPooled?: () => void;
   /** False: where there is no ledger none is made. */
   readonly creates?: boolean;
-  /** Absent: a server that is not up yet is a failure at once, as commands want it. */
-  readonly patience?: Patience;
+  /** Absent: a server that is not up yet fails the start at once, as commands want it. */
+  readonly startWait?: StartWait;
 }
 
 /** Connects and migrates. Rejects with an OperatorError when the database cannot be used. */
@@ -51,15 +51,15 @@ export async function connectPostgresStore(
   let database: Database;
   let presence: PostgresPresence | null = null;
   try {
-    const pooling = await patiently(() => findPooling(settings), parts.patience);
+    const pooling = await whenUp(() => findPooling(settings), parts.startWait);
     if (pooling === "transaction") parts.onPooled?.();
     database = opened.use(openDatabase({ ...settings, pooling }));
-    const report = await patiently(
+    const report = await whenUp(
       () => migrate(database, { name, creates: parts.creates !== false }),
-      parts.patience,
+      parts.startWait,
     );
     if (report !== null) parts.onMigrated?.(report);
-    // A lock belongs to a session, of which a pooler in transaction mode gives none.
+    // A lock belongs to a session, and a pooler in transaction mode gives none to its clients.
     if (parts.serves === true && pooling !== "transaction")
       presence = opened.use(await openPresence(settings, clock));
   } catch (error) {
@@ -78,8 +78,8 @@ export async function connectPostgresStore(
   };
 }
 
-function patiently<Value>(work: () => Promise<Value>, patience?: Patience): Promise<Value> {
-  return patience === undefined ? work() : whenServerIsUp(work, patience);
+function whenUp<Value>(work: () => Promise<Value>, startWait?: StartWait): Promise<Value> {
+  return startWait === undefined ? work() : retryUntilServerIsUp(work, startWait);
 }
 
 function openOperations(
@@ -96,15 +96,15 @@ function openOperations(
     checkpoint: openCheckpoint(database, clock),
     verify: openVerify(database),
     async check() {
-      await database.query(anything);
+      await database.query(writeCheck);
       return null;
     },
   };
 }
 
-// Locking a row is a write, which a standby and a full disk refuse, and leaves nothing to clean up. Another replica that
-// holds the lock has just shown the same.
-const anything = {
+// To lock a row is a write, which a standby and a full disk refuse, and leaves nothing to clean up. Where another replica
+// holds the lock, that replica has just shown that the database can be written.
+const writeCheck = {
   name: "check",
   text: "select 1 as one from tributary.migration where number = 1 for no key update skip locked",
 };

@@ -64,7 +64,7 @@ export function openAccounts(database: DatabaseSync): Accounts {
       };
     },
     move(id, movement, nowMs) {
-      // What belongs to the movement is committed with it, or not at all.
+      // The rows that the movement is for are committed with it, or not at all.
       if (!database.isTransaction)
         throw new Error(`ledger: credit of ${id} is moved outside a transaction`);
       const { actor, balanceDeltaNanos, heldDeltaNanos, kind, note, requestId } = movement;

@@ -116,15 +116,15 @@ function openFreeIn(
   database: DatabaseSync,
   leaseMs: number,
 ): (account: AccountId, nowMs: number) => number {
-  // The plus keeps SQLite from looking through all receipts of the account: few requests run at a time, and an index of
-  // their own would cost every settlement more than this costs a refusal.
+  // The plus keeps SQLite from reading all receipts of the account: few requests run at a time, and an index of the
+  // running ones by account would cost every settlement more than this costs a refusal.
   const running = database.prepare(
     "select lease_until_ms, lease_ms from reservation where state = 'open' and +account_id = ?",
   );
   return (account, nowMs) => {
     const waits = running.all(account).map((row) => {
       const leftMs = numberOf(row, "lease_until_ms") - nowMs;
-      // A process that renews has never much less than two thirds of a lease left.
+      // A process that renews always has about two thirds of a lease left, or more.
       return leftMs > (numberOrNullOf(row, "lease_ms") ?? leaseMs) / 2 ? 0 : leftMs;
     });
     return Math.max(Math.min(...waits), 0);

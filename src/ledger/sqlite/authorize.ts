@@ -17,7 +17,7 @@ export interface KeyGate {
 
 const noHash = new Uint8Array(32);
 
-/** Prepares the statements once. Nothing is cached: a revocation holds from the next request on, whoever made it. */
+/** Prepares the statements once. Nothing is cached: a revocation made by any process holds from the next request on. */
 export function openKeyGate(
   database: DatabaseSync,
   rateWindow: RateWindow,
@@ -34,7 +34,7 @@ export function openKeyGate(
       const row = ensureUsable(getRow(find, order.accountId, order.keyId), order);
       const { accountId, keyId } = order;
       const { rate, ticket } = rateWindow.take(keyId, order.ticketId, nowMs);
-      // What is held comes back: only `admit` knows whether it is needed.
+      // The balance with what is held: running requests give some of it back, and only `admit` knows what is needed.
       const balanceNanos = bigOf(row, "balance_nanos");
       if (order.needsCredit && balanceNanos < leastNanos)
         throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });

@@ -5,7 +5,7 @@ import { OperatorError } from "../operator-error.ts";
 import type { VerifyReport } from "../verify-journal.ts";
 import { openVerify } from "./verify.ts";
 
-/** Copies the ledger as it is at one moment into a new file, also while others write, and verifies the copy. */
+/** Copies the ledger as it is at one moment into a new file, also while other processes write, and verifies the copy. */
 export function backUp(path: string, copy: string): VerifyReport {
   try {
     // For its owner alone from the first byte on; SQLite takes an empty file for a missing one.
@@ -20,7 +20,7 @@ export function backUp(path: string, copy: string): VerifyReport {
     }
     sync(copy);
     using database = new DatabaseSync(copy, { readOnly: true, readBigInts: true });
-    return openVerify(database)({ against: [], tellHeads: false }, 0);
+    return openVerify(database)({ against: [], listHeads: false }, 0);
   } catch (error) {
     rmSync(copy, { force: true });
     throw notWritten(copy, error);

@@ -36,7 +36,7 @@ export function openCheckpoint(
     const row = getRow(find, accountId);
     const from = row === null ? noCheckpoint : checkpointOf(row);
     const rolled = readOld(order, from.sequence, nowMs);
-    // The checkpoint is an entry itself: for one there would be nothing gained.
+    // A checkpoint adds an entry itself, so that rolling up one would gain nothing.
     if (rolled.length === 0) return { removed: 0, misdated: 0, done: true };
     const to = rolled.reduce(addEntry, from);
     keep.run(
@@ -89,7 +89,7 @@ function openOldEntries(database: DatabaseSync): ReadOldEntries {
   );
   return ({ accountId, beforeMs }, afterSequence, nowMs) => {
     const max = limits.checkpointEntriesMax;
-    // All of a large account is looked at only where its first entries show nothing old.
+    // All entries of a large account are read only where the first `max` are not old.
     for (const rowsMax of [max, -1]) {
       const row = getRow(cut, accountId, afterSequence, beforeMs, nowMs, rowsMax);
       const last = row === null ? 0 : numberOf(row, "sequence");

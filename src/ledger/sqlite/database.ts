@@ -38,7 +38,7 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   return openGuardedDatabase(settings).database;
 }
 
-/** The same, and what notices when the file is no longer the ledger. */
+/** `openDatabase`, with the guard that notices when the file is no longer the ledger. */
 export function openGuardedDatabase(settings: DatabaseSettings): {
   readonly database: DatabaseSync;
   readonly guard: FileGuard;
@@ -99,12 +99,12 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process that starts now may have been faster.
+    // Another process that starts at the same time may have made it.
     if (!existsSync(path)) throw error;
   }
 }
 
-/** What a command of the superuser makes belongs to whom its folder is, as the service runs as that user. */
+/** Gives a file that the superuser's command made to the owner of its folder, who runs the service. */
 function giveToOwner(file: string): void {
   if (process.getuid?.() !== 0) return;
   const { gid, uid } = statSync(dirname(resolve(file)));
@@ -132,7 +132,7 @@ function configure(database: DatabaseSync, settings: DatabaseSettings): void {
   database.exec("pragma rate.synchronous = normal;");
 }
 
-/** Two processes may start at once: what there is to do is decided under the write lock. */
+/** Reads the version under the write lock: of two processes that start at once one migrates. */
 function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): void {
   inTransaction(database, () => {
     const version = pragma(database, "main.user_version");
@@ -199,7 +199,7 @@ function inTransaction(database: DatabaseSync, step: () => void): void {
 
 /**
  * Changing the journal mode and recovering a log answer "busy" at once, whatever the busy timeout says, so that two
- * processes that start together need a loop of our own.
+ * processes that start together need this loop.
  */
 function whileBusy<Value>(step: () => Value): Value {
   const endMs = performance.now() + limits.ledgerBusyMs;

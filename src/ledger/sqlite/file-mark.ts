@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { getRow } from "./get-row.ts";
 
-// The application id in SQLite's header says what a file is: it is read with the rest of the first page, inside the
-// transaction that asks.
+// The application id in SQLite's header says what a file is: SQLite reads it with the first page, inside the transaction
+// that asks for it.
 
-/** "TRIB", so that another program's database is told from a ledger. */
+/** "TRIB": a ledger. Another program's database has another id. */
 export const ledgerMark = 0x5452_4942;
 /** "TRIM": a ledger that was moved. Nothing is written to it any more. */
 export const movedMark = 0x5452_494d;

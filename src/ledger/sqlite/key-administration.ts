@@ -20,7 +20,7 @@ export function openKeyAdministration(database: DatabaseSync): KeyAdministration
   const insert = database.prepare(
     "insert into api_key (id, account_id, name, secret_hash, created_at_ms) values (?, ?, ?, ?, ?)",
   );
-  // The first revocation stays the one that is told.
+  // A second revocation leaves the time of the first.
   const revoke = database.prepare(
     "update api_key set revoked_at_ms = ? where id = ? and revoked_at_ms is null",
   );

@@ -10,19 +10,17 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { limits } from "../../limits.ts";
 import { faultKind } from "./fault.ts";
 
 // A process that serves keeps a transaction open on a small file of its own beside the ledger: the kernel drops its
-// lock with the process, however that ends. Process ids would tell nothing about a process in another container.
+// lock with the process, however that ends. A process id means nothing in another container.
 
-/** What says that a process lives that has the ledger open. */
+/** The sign that a process lives that has the ledger open. */
 export interface Presence extends Disposable {
   /** Takes the lock again when its file was removed; false: until now this process looked dead to others. */
   ensure(): boolean;
 }
-
-// An unlocked file of that age belongs to no process that is just about to lock it.
-const leftOverMs = 60_000;
 
 /** Says that the process with this id lives, until it is disposed or the process ends. */
 export function openPresence(ledger: string, owner: string): Presence {
@@ -36,7 +34,7 @@ export function openPresence(ledger: string, owner: string): Presence {
       return false;
     },
     [Symbol.dispose]: () => {
-      // First the name, so that nothing is left behind that looks dead.
+      // The name goes before the lock: a file without a lock would look like a dead process.
       rmSync(path, { force: true });
       if (database.isOpen) database.close();
     },
@@ -53,11 +51,12 @@ export function countPresent(ledger: string): number {
   return presenceFiles(ledger).filter((path) => isLocked(path)).length;
 }
 
-/** Removes what processes left behind that were killed. */
+/** Removes the files of processes that were killed. */
 export function removeLeftOvers(ledger: string, nowMs: number): void {
   for (const path of presenceFiles(ledger)) {
     const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats === undefined || nowMs - stats.mtimeMs < leftOverMs || isLocked(path)) continue;
+    if (stats === undefined || nowMs - stats.mtimeMs < limits.presenceLeftOverMs || isLocked(path))
+      continue;
     rmSync(path, { force: true });
   }
 }

@@ -40,9 +40,9 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
 
   return {
     take(keyId, ticketId, nowMs) {
-      // A write comes first: it waits for other processes. A write after a read would fail at once instead, because
-      // what was read may be outdated. Tickets from more than a window ahead were taken before the clock was set back:
-      // they would block for as long.
+      // A write comes first, as it waits for other processes: a write after a read fails at once where another process
+      // has written in between. A ticket from more than a window ahead was taken before the clock was set back, and
+      // would block until then.
       forget.run(keyId, nowMs - windowMs);
       forgetAhead.run(keyId, nowMs + windowMs);
       const row = getRow(look, keyId);
@@ -51,7 +51,7 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
       if (ticketId === null)
         return { ticket: null, rate: rateState(limit, held, untilEmpty(newest, nowMs)) };
       if (held >= limit) {
-        // Usually the oldest; further on when the operator has lowered the limit.
+        // The oldest ticket, or one further on where the operator has lowered the limit.
         const oldest = getRow(blocking, keyId, held - limit);
         const leavesMs = (oldest === null ? nowMs : numberOf(oldest, "at_ms")) + windowMs;
         throw rateLimited(rateState(limit, held, untilEmpty(newest, nowMs)), leavesMs - nowMs);

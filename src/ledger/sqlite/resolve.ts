@@ -17,7 +17,7 @@ interface ResolveParts {
 
 type Resolve = Pick<StoreOperations, "settle" | "renew" | "expire" | "giveBackDead">;
 
-/** How reservations end, or live on. Every ending goes through "open" once. */
+/** How reservations end or are renewed. Each is resolved once: every statement that resolves one wants it `open`. */
 export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolve {
   return {
     settle: openSettle(database, parts.accounts),
@@ -40,7 +40,7 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
   return (settlement, nowMs) => {
     const { accountId, requestId, usage } = settlement;
     const row = getRow(find, requestId);
-    // Its admission was never committed: nothing is held, nothing is owed.
+    // The admission of this request was never committed: nothing is held, nothing is owed.
     if (row === null) return { chargedNanos: 0n, applied: false };
     if (textOf(row, "account_id") !== accountId)
       throw new Error(`ledger: request ${requestId} belongs to another account`);
@@ -102,7 +102,7 @@ function openExpire(
     `select ${columns} from reservation
      where state = 'open' and lease_until_ms <= ? order by lease_until_ms, request_id limit ?`,
   );
-  // Reserved, or renewed, while the clock was ahead. A process that lives renews again within a third of a lease.
+  // Leases given while the clock was ahead. A process that lives renews again within a third of a lease, which mends it.
   const ahead = database.prepare(
     `select ${columns} from reservation
      where state = 'open' and lease_until_ms > ?1 + ?3 * coalesce(lease_ms, ?2) order by lease_until_ms, request_id`,

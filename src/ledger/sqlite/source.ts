@@ -13,7 +13,7 @@ import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
 
-/** By which leases have ended. */
+/** The time and the length of leases by which leases have ended. */
 export interface SourceClock {
   readonly nowMs: number;
   readonly leaseMs: number;
@@ -37,7 +37,7 @@ export function openSqliteSource(path: string, clock: SourceClock): LedgerSource
     return {
       open: open === null ? 0 : numberOf(open, "count"),
       processes: countPresent(path),
-      verify: () => verify({ against: [], tellHeads: true }, 0),
+      verify: () => verify({ against: [], listHeads: true }, 0),
       read: (table) => read(database, table),
       beginMove: () => mark(movingMark),
       finishMove: () => mark(movedMark),
@@ -52,7 +52,7 @@ export function openSqliteSource(path: string, clock: SourceClock): LedgerSource
   }
 }
 
-/** What dead processes held is none of what runs. */
+/** Gives back what dead processes held, so that only requests that run are left open. */
 function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: SourceClock): void {
   const { expire, giveBackDead } = openResolve(database, {
     leaseMs,

@@ -27,7 +27,7 @@ export async function openSqliteLedger(
   if (parts.serves !== true) return openStoreLedger(await connectStore(settings, parts), parts);
   const owner = randomBytes(8).toString("hex");
   const { path } = settings;
-  // Before the file is opened: a move that does not see this process yet keeps it from opening the file.
+  // Before the file is opened: a `ledger move` either sees this process, or has marked the file, which is then refused.
   using opening = new DisposableStack();
   const presence = opening.use(beginPresence(path, owner));
   const client = await connectStore({ ...settings, owner }, parts);
@@ -45,14 +45,14 @@ function beginPresence(path: string, owner: string): Presence {
   }
 }
 
-/** Each look for others that have died says first that this process lives; its lock ends after the ledger. */
+/** Takes the lock of this process again, where its file was removed, before each `giveBackDead`; lets go of it last. */
 function withPresence(client: StoreClient, presence: Presence): StoreClient {
   return {
     call(name, argument) {
       const known = name !== "giveBackDead" || presence.ensure();
       const answer = client.call(name, argument);
       if (known) return answer;
-      // The name says which answer it is.
+      // Only `giveBackDead` gets here, whose answer is a GivenBack.
       return answer.then((given) => ({ ...(given as GivenBack), known }) as typeof given);
     },
     async [Symbol.asyncDispose]() {

@@ -35,7 +35,7 @@ export interface SqliteStore extends Disposable {
   execute(calls: readonly StoreCall[]): readonly StoreAnswer[];
 }
 
-/** What a store sees of the world around its file. */
+/** What a store knows of its file and of other processes. */
 export interface StoreSurroundings {
   readonly guard: FileGuard;
   /** Whether the process with this id lives. */
@@ -112,7 +112,7 @@ function openOperations(
   };
 }
 
-/** Writes a page of both files, with what is in it: the same as a request does, as small as can be. */
+/** Writes to both files what is in them already, a page each: the smallest write that fails where a request's would. */
 function openCheck(database: DatabaseSync): StoreOperations["check"] {
   return () => {
     for (const schema of ["main", "rate"]) {
@@ -147,7 +147,7 @@ function openTransaction(database: DatabaseSync, guard: FileGuard): Transaction 
       // Some faults, such as a full disk, end the whole transaction: then nothing of the group happened. And when one
       // call has waited for another process in vain, the others must not wait as long again, one after another.
       if (!database.isTransaction || faultKind(error) === "busy") throw error;
-      // A refusal is an answer, decided before anything but the rate window was written: that stands.
+      // A refusal is an answer: it is thrown before anything but the rate window was written, and that is kept.
       if (!(error instanceof Failure)) undo.run();
       release.run();
       return { ok: false, error };

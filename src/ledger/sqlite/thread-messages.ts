@@ -1,4 +1,5 @@
 import { Failure, failureFromData, failureToData, type FailureData } from "../../failure.ts";
+import { limits } from "../../limits.ts";
 import { OperatorError, type OperatorErrorCode } from "../operator-error.ts";
 import { type FaultKind, type FaultReason, StoreFault } from "../store-fault.ts";
 import { storeFault } from "./fault.ts";
@@ -12,21 +13,20 @@ export type ToWorker =
   | { readonly type: "calls"; readonly calls: readonly NumberedCall[]; readonly sentAtNs: bigint }
   | { readonly type: "close" };
 
-/** From the ledger's thread: it is open, it could not be opened, or answers that have been committed. */
+/** From the ledger's thread: the ledger is open, it could not be opened, or answers that have been committed. */
 export type FromWorker =
   | { readonly type: "open" }
   | { readonly type: "unusable"; readonly error: AnswerError }
   | { readonly type: "answers"; readonly answers: readonly NumberedAnswer[] };
 
-// Ordinary waits stay below it; longer ones are of a process that was stopped.
-const stoodStillMs = 1_000;
-
 /**
- * A call that was under way for long, as its process stood still, is made when it arrives: with the old time it would
- * take the rate tickets of others, taken since, for tickets of a clock that was set back, and forget them.
+ * A call that was under way for long, since its process was stopped, gets the time of its arrival: by its old time the
+ * tickets that other processes took since would look like tickets of a clock that was set back, and be forgotten.
  */
 export function arrivedCall<Call extends StoreCall>(call: Call, underWayMs: number): Call {
-  return underWayMs < stoodStillMs ? call : { ...call, nowMs: call.nowMs + Math.round(underWayMs) };
+  return underWayMs < limits.callStoodStillMs
+    ? call
+    : { ...call, nowMs: call.nowMs + Math.round(underWayMs) };
 }
 
 /** A call, and the number that its answer will carry. */

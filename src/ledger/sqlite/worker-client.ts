@@ -24,7 +24,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** What belongs to one life of the thread. */
+/** One thread, from its start to its exit. */
 interface Thread {
   readonly worker: Worker;
   readonly pending: Map<number, Pending>;
@@ -88,10 +88,10 @@ export async function connectStore(
     },
     async [Symbol.asyncDispose]() {
       closed = true;
-      // A thread that is only opening the file holds the process open as well.
+      // A thread that is still opening the file keeps the process from ending, too.
       const ending = thread ?? (await reopen.underWay());
       if (ending === null) return;
-      // Behind the calls of this tick, which are still in the queue.
+      // `flush` is queued for the calls of this tick, and `close` has to come after it.
       await Promise.resolve();
       const message: ToWorker = { type: "close" };
       ending.worker.postMessage(message, []);
@@ -103,11 +103,11 @@ export async function connectStore(
 interface Reopening {
   /** The next thread, the same one for all who ask; rejects with a StoreFault. */
   next(): Promise<Thread>;
-  /** The one that is being started; null: none, or it could not be opened. */
+  /** The thread that is being started; null: none is, or it could not open the ledger. */
   underWay(): Promise<Thread | null>;
 }
 
-/** One thread at a time, and ever more seldom as long as they end soon: each start reads and locks the file. */
+/** Starts one thread at a time, after twice the wait each time while threads end soon: a start reads and locks the file. */
 function openReopening(start: () => Promise<Thread>, monotonicMs: () => number): Reopening {
   let opening: Promise<Thread> | null = null;
   let reason: unknown = null;
@@ -142,7 +142,7 @@ function openReopening(start: () => Promise<Thread>, monotonicMs: () => number):
   };
 }
 
-/** A file that cannot be opened again is no mistake in the settings: what waits for the ledger goes on waiting. */
+/** The fault of calls whose thread has ended, also where its file cannot be opened again: settlements are tried again. */
 function asFault(error: unknown): StoreFault {
   if (error instanceof StoreFault) return error;
   const words = error instanceof Error ? `: ${error.message}` : " and is being replaced";
@@ -173,7 +173,7 @@ async function startThread(
   });
   const exited = new Promise<void>((resolve) => {
     worker.on("exit", () => {
-      // Before a caller hears of it: no call may go to a thread that has gone.
+      // Before the pending calls reject: the next call must not go to this thread.
       forget(worker);
       for (const { reject } of pending.values()) reject(asFault(cause));
       pending.clear();
@@ -194,7 +194,7 @@ async function startThread(
             const waiting = pending.get(answer.id);
             pending.delete(answer.id);
             if ("error" in answer) waiting?.reject(answerErrorFromData(answer.error));
-            // The number ties the answer to the call whose type it has.
+            // The id names the call, and with it the type of its answer.
             else waiting?.resolve(answer.value as never);
           }
           return;

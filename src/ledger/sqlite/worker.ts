@@ -19,14 +19,14 @@ import { isLight, openStore, type SqliteStore, type StoreSettings } from "./stor
 // disk goes into the next one, so that a slow disk makes larger groups instead of a longer queue.
 
 function serve(port: MessagePort, settings: StoreSettings): void {
-  const tell = (message: FromWorker): void => {
+  const send = (message: FromWorker): void => {
     port.postMessage(message);
   };
   let store: SqliteStore;
   try {
     store = openStore(settings);
   } catch (error) {
-    tell({ type: "unusable", error: answerErrorToData(error) });
+    send({ type: "unusable", error: answerErrorToData(error) });
     return;
   }
   port.on("message", (first: ToWorker) => {
@@ -36,21 +36,21 @@ function serve(port: MessagePort, settings: StoreSettings): void {
     commit(
       store,
       calls.filter((call) => isLight(call)),
-      tell,
+      send,
     );
     commit(
       store,
       calls.filter((call) => !isLight(call)),
-      tell,
+      send,
     );
     if (!closing) return;
     store[Symbol.dispose]();
     port.close();
   });
-  tell({ type: "open" });
+  send({ type: "open" });
 }
 
-/** Everything that waits on the port, in order; returns whether the end was asked for. */
+/** Takes every call that waits on the port, in order; returns whether `close` was among the messages. */
 function drain(port: MessagePort, first: ToWorker, calls: NumberedCall[]): boolean {
   let message: ToWorker | undefined = first;
   while (message !== undefined) {
@@ -66,16 +66,16 @@ function drain(port: MessagePort, first: ToWorker, calls: NumberedCall[]): boole
 function commit(
   store: SqliteStore,
   calls: readonly NumberedCall[],
-  tell: (message: FromWorker) => void,
+  send: (message: FromWorker) => void,
 ): void {
   for (let from = 0; from < calls.length; from += limits.ledgerGroupMax) {
     const group = calls.slice(from, from + limits.ledgerGroupMax);
     const ids = group.map((call) => call.id);
-    // Posted after the commit, and only then: an answer that was seen is on the disk.
+    // Posted after the commit: an answer that leaves this thread is on the disk.
     const answers = store
       .execute(group)
       .map((answer, index) => answerToData(ids[index] ?? -1, answer));
-    tell({ type: "answers", answers });
+    send({ type: "answers", answers });
   }
 }
 

@@ -14,7 +14,7 @@ create table rate.ticket (
   primary key (key_id, at_ms, id)
 ) strict, without rowid;
 
--- How many tickets each key has, so that nobody counts them.
+-- How many tickets each key has, so that no request counts them.
 create table rate.key_tickets (
   key_id text primary key,
   held integer not null
