@@ -181,8 +181,11 @@ describe("a response that is gone", () => {
     const { stream, timers } = open(response);
     stream.open("data: first\n\n");
     response.destroy();
+    const waiting = response.writableLength;
     stream.write("data: more\n\n");
     stream.end("data: last\n\n");
+    // Node would keep what is written to it.
+    expect([response.writableLength, response.writableEnded]).toEqual([waiting, false]);
     const other = await openPair();
     other.response.destroy();
     const late = open(other.response);

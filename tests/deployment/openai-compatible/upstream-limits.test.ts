@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { driveGeneration, drivenTimes } from "../driven-generation.ts";
 
-const { firstEventMs, silenceMs } = drivenTimes;
+const { connectMs, firstEventMs, silenceMs } = drivenTimes;
 
 const piece = (content: string): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
@@ -45,6 +45,19 @@ describe("the limit of the first event", () => {
     expect(await one.outcome()).toBe("refused_by_deployment");
     expect(one.ending).toMatchObject({ failure: { message: "500 words" } });
   });
+});
+
+test("the limit of a silence holds at once, though that of the first event is far away", async () => {
+  const one = driveGeneration({});
+  one.ask();
+  // The timer of the connection has made room for that of the first event.
+  one.clock.advance(2 * connectMs);
+  one.answer();
+  await one.send(piece("a"));
+  one.clock.advance(silenceMs - 1);
+  expect(await one.outcome()).toBeNull();
+  one.clock.advance(1);
+  expect(await one.outcome()).toBe("deployment_timeout");
 });
 
 describe("the limit of the next piece", () => {
@@ -156,6 +169,17 @@ test("a redirection is a refusal: no other address gets the prompt or the key", 
   expect(await one.outcome()).toBe("refused_by_deployment");
   expect(one.ending).toMatchObject({ failure: { message: "307 " } });
   expect(one.requests).toBe(1);
+});
+
+test("a refusal that breaks off is told with its status, and the words that came", async () => {
+  const one = driveGeneration({});
+  one.ask();
+  one.answer(500);
+  await one.send("out of mem");
+  one.break();
+  expect(await one.outcome()).toBe("refused_by_deployment");
+  expect(one.ending).toMatchObject({ failure: { message: "500 out of mem" } });
+  expect(one.fates).toEqual(["drop first"]);
 });
 
 test("of a header that came twice the first counts", async () => {
