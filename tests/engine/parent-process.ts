@@ -1,5 +1,5 @@
 /** A service in miniature, for tests that kill it: serves the model of argv, begins an endless answer, tells its child. */
-import { ask, openEmbedded, untilReady } from "../embedded/ask.ts";
+import { ask, openEmbedded, untilReady } from "./ask.ts";
 
 const deployment = await openEmbedded({
   dataDir: ".",

@@ -18,7 +18,7 @@ import {
   until,
   untilReady,
   type LifecycleLine,
-} from "../embedded/ask.ts";
+} from "./ask.ts";
 import { openFakeModelHost } from "../../engine/tests/fake-model-host.ts";
 import { openFakeIndex } from "../../engine/tests/fake-index.ts";
 import { writeTinyModel } from "../../engine/tests/make-tiny-model.ts";

@@ -2,14 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject, Tool, Turn } from "../../src/conversation/conversation.ts";
-import {
-  ask,
-  counts,
-  openTinyEngine,
-  until,
-  type Question,
-  type TinyEngine,
-} from "../embedded/ask.ts";
+import { ask, counts, openTinyEngine, until, type Question, type TinyEngine } from "./ask.ts";
 import { makeParametersCases } from "../../engine/tests/schema-arbitrary.ts";
 
 const patienceMs = 30_000;

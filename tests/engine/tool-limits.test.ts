@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { JsonObject } from "../../src/conversation/conversation.ts";
-import { ask, openTinyEngine, type Question, type TinyEngine } from "../embedded/ask.ts";
+import { ask, openTinyEngine, type Question, type TinyEngine } from "./ask.ts";
 
 const patienceMs = 30_000;
 

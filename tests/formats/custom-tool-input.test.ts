@@ -5,6 +5,7 @@ import {
   decodeCustomToolInput,
   openCustomToolInputDecoder,
 } from "../../src/formats/custom-tool-input.ts";
+import { threadProcessorMs } from "../doubles/processor-clock.ts";
 
 function decodePieces(pieces: readonly string[]): string {
   const decoder = openCustomToolInputDecoder();
@@ -133,9 +134,9 @@ describe("the decoder of custom tool input", () => {
 
   test("works in time linear in the text, whatever the pieces", () => {
     const escapes = `{"input":"${"\\n".repeat(1_000_000)}"}`;
-    const started = performance.now();
+    const started = threadProcessorMs();
     expect(decodeCustomToolInput(escapes)).toHaveLength(1_000_000);
     expect(decodePieces(`{${" ".repeat(300_000)}x`.split(""))).toHaveLength(300_002);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(threadProcessorMs() - started).toBeLessThan(5_000);
   });
 });

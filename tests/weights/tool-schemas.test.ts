@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Tool } from "../../src/conversation/conversation.ts";
 import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
-import { ask, openEmbedded, until, type LifecycleLine } from "../embedded/ask.ts";
+import { ask, openEmbedded, until, type LifecycleLine } from "../engine/ask.ts";
 import { makeParametersCases } from "../../engine/tests/schema-arbitrary.ts";
 
 /** Of about every tenth the model writes more than it may here, and nothing comes of it: enough of them for 200 that end. */

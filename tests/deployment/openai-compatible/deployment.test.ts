@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
@@ -343,23 +342,24 @@ describe("a cancelled generation", () => {
     ],
   ];
 
-  test.each(phases)("%s leaves the deployment within a second", async (_name, steps, phase) => {
-    await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url);
-    engine.answerNext(...steps);
-    const recording = run(deployment);
-    await phase(recording, engine);
-    const cancelledAtMs = performance.now();
-    recording.generation.cancel();
-    recording.generation.cancel();
-    expect(await recording.ended).toEqual({ type: "cancelled" });
-    const { byPeer, atMs } = await (await engine.request(0)).ended;
-    expect(byPeer).toBe(true);
-    expect(atMs - cancelledAtMs).toBeLessThan(1_000);
-    const batches = recording.batches.length;
-    await delay(20);
-    expect(recording.batches).toHaveLength(batches);
-  });
+  test.each(phases)(
+    "%s leaves the deployment, long before its time limits",
+    async (_name, steps, phase) => {
+      await using engine = await startScriptedDeployment();
+      const never = { firstEventMs: 3_600_000, silenceMs: 3_600_000 };
+      await using deployment = await openReadyDeployment(engine.url, never);
+      engine.answerNext(...steps);
+      const recording = run(deployment);
+      await phase(recording, engine);
+      recording.generation.cancel();
+      recording.generation.cancel();
+      expect(await recording.ended).toEqual({ type: "cancelled" });
+      expect(await (await engine.request(0)).ended).toMatchObject({ byPeer: true });
+      const batches = recording.batches.length;
+      await run(deployment).ended;
+      expect(recording.batches).toHaveLength(batches);
+    },
+  );
 
   test("in the tick of its start never reaches the deployment's engine", async () => {
     await using engine = await startScriptedDeployment();
@@ -369,8 +369,9 @@ describe("a cancelled generation", () => {
     recording.generation.pause();
     recording.generation.resume();
     expect(await recording.ended).toEqual({ type: "cancelled" });
-    await delay(50);
-    expect(engine.requests).toHaveLength(0);
+    // Whatever it had sent would be there before the next one.
+    await run(deployment).ended;
+    expect(engine.requests).toHaveLength(1);
   });
 
   test("inside its own events hears nothing more but its end", async () => {
@@ -483,8 +484,8 @@ describe("the one retry", () => {
     recording.generation.cancel();
     gate.open();
     expect(await recording.ended).toEqual({ type: "cancelled" });
-    await delay(30);
-    expect(engine.requests).toHaveLength(2);
+    await run(deployment).ended;
+    expect(engine.requests).toHaveLength(3);
   });
 });
 
@@ -528,33 +529,6 @@ describe("back-pressure", () => {
     recording.generation.resume();
     expect(codeOf(await recording.ended)).toBe("finished");
   });
-
-  test("is no silence, also when it begins with the first events", async () => {
-    await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 });
-    const gate = openGate();
-    engine.answerNext(delta({ content: "a" }), gate.step, finish("stop"));
-    const recording = run(deployment, (_batch, generation) => generation.pause());
-    await recording.begun;
-    await delay(150);
-    gate.open();
-    recording.generation.resume();
-    expect(codeOf(await recording.ended)).toBe("finished");
-  });
-
-  test("is no silence", async () => {
-    await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 });
-    const gate = openGate();
-    engine.answerNext(delta({ content: "a" }), gate.step, finish("stop"));
-    const recording = run(deployment);
-    await recording.begun;
-    recording.generation.pause();
-    gate.open();
-    await delay(150);
-    recording.generation.resume();
-    expect(codeOf(await recording.ended)).toBe("finished");
-  });
 });
 
 describe("a time limit", () => {
@@ -579,14 +553,12 @@ describe("a time limit", () => {
     });
     engine.answerNext(delta({ content: "a" }), { type: "hang" });
     const recording = run(deployment);
-    const beganAtMs = performance.now();
     expect(await recording.ended).toMatchObject({
       failure: {
         code: "deployment_timeout",
         message: "The deployment stopped in the middle of its answer. Try again.",
       },
     });
-    expect(performance.now() - beganAtMs).toBeLessThan(2_000);
     expect(recording.text).toBe("a");
     expect((await (await engine.request(0)).ended).byPeer).toBe(true);
   });

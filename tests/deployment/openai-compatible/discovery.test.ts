@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { OpenaiCompatibleSettings } from "../../../src/deployment/openai-compatible/deployment.ts";
@@ -238,14 +237,14 @@ describe("a check", () => {
     silent.listen(0, "127.0.0.1");
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
-    const beganAtMs = performance.now();
     {
       // A TLS handshake that is never answered.
-      await using deployment = openDeployment(`https://127.0.0.1:${port}`, { connectMs: 9_000 });
+      await using deployment = openDeployment(`https://127.0.0.1:${port}`, {
+        connectMs: 3_600_000,
+      });
       const checked = deployment.check(AbortSignal.timeout(50));
       await expect(checked).rejects.toMatchObject({ code: "overloaded" });
     }
-    expect(performance.now() - beganAtMs).toBeLessThan(1_000);
     silent.close();
   });
 

@@ -126,6 +126,19 @@ describe("silence", () => {
     expect(one.calls.filter((call) => /pause|resume/u.test(call))).toEqual(["pause", "resume"]);
   });
 
+  test("is not the deployment's while it is paused inside of its first events", async () => {
+    const one = driveGeneration({ onEvents: (generation) => generation.pause() });
+    one.ask();
+    one.answer();
+    await one.send(piece("a"));
+    one.clock.advance(10 * silenceMs);
+    expect(await one.outcome()).toBeNull();
+    one.generation.resume();
+    await one.send(finished, done);
+    one.endBody();
+    expect(await one.outcome()).toBe("finished");
+  });
+
   test("before the first event counts no pause either, and no more than the rest of it", async () => {
     const one = driveGeneration({});
     one.generation.pause();
