@@ -3,6 +3,7 @@ import type { Deployment, DeploymentDescription } from "./deployment/deployment.
 import type { EngineAddress } from "./deployment/embedded/deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
+import { holdValue } from "./http/held-value.ts";
 import { openLookPace } from "./http/look-pace.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./http/new-id.ts";
@@ -69,7 +70,10 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     now: Date.now,
     monotonicMs,
     newId,
-    metrics: () => telemetry.metricsText(),
+    metrics: holdValue(() => telemetry.metricsText(), {
+      heldMs: limits.metricsHeldMs,
+      monotonicMs,
+    }),
     readiness: openReadiness({ ledger, deployment, telemetry, monotonicMs }),
     state: {
       leaving: false,

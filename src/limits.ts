@@ -4,6 +4,11 @@ export const limits = {
   bodyBytesMax: 4 * 1024 * 1024,
   /** Levels of JSON nesting; the body itself is level 1. Deeper input only exhausts stacks. */
   bodyNestingMax: 64,
+  /**
+   * Values in one body: lists, objects, and entries of them. One for every eight bytes of the largest conversation, where
+   * agents have one for forty and more; so many take a thread 0.1 s and 25 MiB, four times as many took 0.5 s and 90 MiB.
+   */
+  bodyValuesMax: 256 * 1024,
   /** Bodies above this are parsed and prepared off the event loop: parsing costs about 10 ms a MiB. */
   bodyInlineBytesMax: 64 * 1024,
   /** [specification] Messages, or input items. */
@@ -48,6 +53,14 @@ export const limits = {
    */
   tinyPieceBytes: 32,
   tinyPiecesMax: 2_048,
+  /**
+   * What all connections together may have parsed in one turn of the event loop, in slices of so many lines: a chunk of a
+   * body is two, a header one, and each costs up to 10 us. A request with its headers is one slice, mostly.
+   */
+  readTurnMs: 2,
+  readSliceLines: 32,
+  /** Requests that one connection may have sent without having been answered; what comes behind them is not looked at. */
+  pipelinedRequestsMax: 16,
   /** Descriptors that are no caller's and no deployment's: ledger, files, logs, threads, the operator. */
   descriptorsReserved: 128,
   /** How long the log is quiet after it said that there is no connection left. */
@@ -58,8 +71,9 @@ export const limits = {
   /** The same for whom no key was accepted: anybody. Any body that a right key could have sent still fits. */
   lingerWithoutKeyMs: 1_000,
   lingerWithoutKeyBytesMax: 4 * 1024 * 1024,
-  /** And for an account that sends more at once than it may. */
+  /** And for an account that sends more at once than it may; of so many of its requests at a time. */
   lingerBoundedBytesMax: 1024 * 1024,
+  lingersBoundedMax: 4,
   /**
    * Requests of one account that may be under way at once, from their authorization until their answers are read: this
    * many, or so many a slot of its concurrency where that is more. Agents count tokens 24 at a time, and SDKs send what
@@ -205,6 +219,8 @@ export const limits = {
   readinessMs: 2_000,
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
   readinessHeldMs: 1_000,
+  /** How long the text of /metrics counts: making it takes 0.1 ms, and anybody may ask. */
+  metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
   drainPollMs: 20,

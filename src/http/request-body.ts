@@ -3,6 +3,7 @@ import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
 import type { AccountEntry } from "./account-bounds.ts";
+import { freePiece } from "./free-piece.ts";
 
 /** A body that came whole. */
 export interface ReceivedBody {
@@ -152,11 +153,6 @@ class BodyBytes {
   take(): Uint8Array<ArrayBuffer> | null {
     return this.#memory === null ? null : new Uint8Array(this.#memory.transfer(this.byteLength));
   }
-}
-
-/** Frees the memory of a piece that nothing else looks at; one that is part of a pool stays. */
-export function freePiece({ buffer, byteLength }: Buffer): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 /** For the log: the client that sent half a request does not read its answer. */

@@ -5,7 +5,8 @@ import { limits } from "../limits.ts";
 import { drain, type DrainOrder } from "./drain.ts";
 import { answerFailure } from "./answer.ts";
 import { type Exchange, openExchange } from "./exchange.ts";
-import { lingerAfterEarlyAnswer } from "./linger.ts";
+import { type Lingering, openLingering } from "./linger.ts";
+import { openReadTurns } from "./read-turns.ts";
 import { openReaderWatch } from "./reader-watch.ts";
 import { findRoute } from "./routes.ts";
 import { boundConnections } from "./connection-bound.ts";
@@ -30,10 +31,13 @@ export async function listen(
   const newest: NewestExchanges = new WeakMap();
   const exchanges = new Set<Exchange>();
   let drained: Promise<void> | null = null;
+  const lingering = openLingering(service.timers);
+  const turns = openReadTurns(service.monotonicMs);
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    turns.follow(request, response);
     // A request that comes once the listener is closed is the last of its connection: a proxy then turns to another replica.
     if (!server.listening) response.shouldKeepAlive = false;
-    void serveExchange(request, response, { service, newest, exchanges });
+    void serveExchange(request, response, { service, newest, exchanges, lingering });
   };
   const server = createServer(
     {
@@ -51,6 +55,7 @@ export async function listen(
   server.on("checkContinue", handle);
   // Without this listener, Node refuses an expectation that it does not know; the request can be served all the same.
   server.on("checkExpectation", handle);
+  server.on("connection", (socket) => turns.share(socket));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const exchange = newest.get(socket);
     if (exchange === undefined) refuseMalformed(error, socket);
@@ -90,10 +95,12 @@ async function serveExchange(
     service,
     newest,
     exchanges,
+    lingering,
   }: {
     readonly service: Service;
     readonly newest: NewestExchanges;
     readonly exchanges: Set<Exchange>;
+    readonly lingering: Lingering;
   },
 ): Promise<void> {
   const { socket } = request;
@@ -128,7 +135,7 @@ async function serveExchange(
     fail(exchange, error, service);
   }
   reader.allow(limits.readerStallAfterEndMs);
-  lingerAfterEarlyAnswer(exchange, service.timers);
+  lingering.begin(exchange);
   await closed;
   exchanges.delete(exchange);
   if (newest.get(socket) === exchange) newest.delete(socket);

@@ -1,4 +1,6 @@
 import { EventEmitter } from "node:events";
+import { readdirSync } from "node:fs";
+import { getPriority } from "node:os";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../src/failure.ts";
@@ -186,3 +188,23 @@ it("a bug behind a large body reaches the log with its class and its place, in t
   const withWords = describeCause(cause, { withMessages: true, redact: (text) => text });
   expect(withWords.message).toMatch(/parseRequest/);
 });
+
+it.runIf(process.platform === "linux")(
+  "a thread for bodies yields the processor to the others",
+  async () => {
+    await using workers = openBodyWorkers(
+      () => [{ id: "a", secret: new Uint8Array(32) }],
+      systemTimers,
+    );
+    const bytes = Uint8Array.from(Buffer.from('{"messages":[{"role":"user","content":"Hi"}]}'));
+    const task = {
+      type: "count-tokens",
+      bytes,
+      accountId: "acct_a",
+      promptSettings: null,
+    } as const;
+    await workers.countTokens(task, new AbortController().signal);
+    const threads = readdirSync("/proc/self/task").map((id) => getPriority(Number(id)));
+    expect(threads).toContain(Math.min(getPriority() + 10, 19));
+  },
+);

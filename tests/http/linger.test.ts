@@ -2,7 +2,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Exchange } from "../../src/http/exchange.ts";
-import { lingerAfterEarlyAnswer } from "../../src/http/linger.ts";
+import { openLingering } from "../../src/http/linger.ts";
 import { openManualTimers } from "../doubles/manual-timers.ts";
 
 const mebibyte = 1024 * 1024;
@@ -21,9 +21,13 @@ const cases = [
 describe.each(cases)("$who who was answered early", ({ bytes, failureCode, known, ms }) => {
   function open() {
     const request = new IncomingMessage(new Socket());
-    const record = { caller: known ? {} : null, failureCode, generation: null };
+    const record = {
+      caller: known ? { accountId: "acct_a" } : null,
+      failureCode,
+      generation: null,
+    };
     const timers = openManualTimers();
-    lingerAfterEarlyAnswer({ request, record } as unknown as Exchange, timers);
+    openLingering(timers).begin({ request, record } as unknown as Exchange);
     const push = async (piece: Buffer): Promise<void> => {
       request.push(piece);
       await new Promise((resolve) => setImmediate(resolve));
@@ -59,5 +63,34 @@ describe.each(cases)("$who who was answered early", ({ bytes, failureCode, known
     request.push(null);
     await new Promise((resolve) => setImmediate(resolve));
     expect(timers.waiting).toBe(0);
+  });
+});
+
+describe("an account that sends more at once than it may", () => {
+  it("has four of its requests read at a time, and the others closed unread after a second", async () => {
+    const timers = openManualTimers();
+    const lingering = openLingering(timers);
+    function begin(accountId: string): IncomingMessage {
+      const request = new IncomingMessage(new Socket());
+      const record = {
+        caller: { accountId },
+        failureCode: "too_many_concurrent",
+        generation: null,
+      };
+      lingering.begin({ request, record } as unknown as Exchange);
+      return request;
+    }
+    const read = Array.from({ length: 4 }, () => begin("acct_a"));
+    const unread = begin("acct_a");
+    expect(read.map(({ readableFlowing }) => readableFlowing)).toEqual([true, true, true, true]);
+    expect(unread.readableFlowing).toBe(null);
+    expect(begin("acct_b").readableFlowing).toBe(true);
+    read[0]?.destroy();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(begin("acct_a").readableFlowing).toBe(true);
+    expect(begin("acct_a").readableFlowing).toBe(null);
+    expect(unread.destroyed).toBe(false);
+    timers.advance(1_000);
+    expect(unread.destroyed).toBe(true);
   });
 });

@@ -26,10 +26,23 @@ describe("a body", () => {
     expect(refusal(bytesOf(nested(limits.bodyNestingMax + 1)))).toMatch(/^invalid_request: .*64/);
   });
 
-  it("of 4 MiB of brackets is refused without exhausting the stack", () => {
-    const half = limits.bodyBytesMax / 2 - 3;
+  it("of brackets is refused without exhausting the stack", () => {
+    const half = limits.bodyValuesMax - 1;
     expect(refusal(bytesOf(`{"a":${"[".repeat(half)}${"]".repeat(half)}}`))).toMatch(/nested/);
-    expect(refusal(bytesOf("[".repeat(limits.bodyBytesMax)))).toMatch(/not valid JSON/);
+    expect(refusal(bytesOf("[".repeat(half)))).toMatch(/not valid JSON/);
+    expect(refusal(bytesOf("[".repeat(limits.bodyBytesMax)))).toMatch(/more than 262144 values/);
+  });
+
+  it("has as many values as the limit and no more; texts may hold what they want", () => {
+    const list = (entries: number): string => `{"a":[${"0,".repeat(entries - 1)}0]}`;
+    // The object, the list, and what stands behind each comma.
+    expect(refusal(bytesOf(list(limits.bodyValuesMax - 1)))).toBe("accepted");
+    expect(refusal(bytesOf(list(limits.bodyValuesMax)))).toMatch(/^invalid_request: .*262144/);
+    expect(refusal(bytesOf(`{"a":[${"{},".repeat(limits.bodyValuesMax / 2)}0]}`))).toMatch(
+      /more than 262144 values/,
+    );
+    const text = String.raw`{[,\",\\,`.repeat(100_000);
+    expect(refusal(bytesOf(`{"a":"${text}"}`))).toBe("accepted");
   });
 
   it("that is not UTF-8, not JSON, empty or not an object is refused", () => {
