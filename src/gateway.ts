@@ -6,7 +6,7 @@ import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
 import { openLookPace } from "./http/look-pace.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
-import { newId } from "./http/new-id.ts";
+import { newId } from "./new-id.ts";
 import { openReadiness } from "./http/readiness.ts";
 import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";

@@ -145,7 +145,7 @@ async function findReach(config: Config): Promise<Reach> {
     return { fits: false, contextTokens: config.contextTokens, takesTools: null };
   const { openOpenaiCompatibleDeployment } =
     await import("../deployment/openai-compatible/deployment.ts");
-  const { newId } = await import("../http/new-id.ts");
+  const { newId } = await import("../new-id.ts");
   await using deployment = openOpenaiCompatibleDeployment(config.deployment, {
     now: Date.now,
     newId,

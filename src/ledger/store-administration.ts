@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { newApiKey, newLedgerId } from "./api-key.ts";
+import { newApiKey, newLedgerId } from "./new-api-key.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";

@@ -54,9 +54,10 @@ const table: Readonly<Record<string, Allowance>> = {
   "limits.ts": { folders: [], modules: [] },
   "failure.ts": { folders: [], modules: [] },
   "timers.ts": { folders: [], modules: [] },
+  "new-id.ts": { folders: [], modules: ["nanoid"] },
   "worker-url.ts": { folders: [], modules: [] },
 };
-const sharedFiles = ["limits.ts", "failure.ts", "timers.ts", "worker-url.ts"];
+const sharedFiles = ["limits.ts", "failure.ts", "timers.ts", "new-id.ts", "worker-url.ts"];
 // Each package has one home, so that replacing it touches one folder.
 const packageHomes: Readonly<Record<string, string>> = {
   "node-llama-cpp": "../engine/",
@@ -64,6 +65,7 @@ const packageHomes: Readonly<Record<string, string>> = {
   "proper-lockfile": "../engine/",
   "@commander-js/extra-typings": "cli/",
   undici: "deployment/",
+  nanoid: "new-id.ts",
   pg: "ledger/postgres/",
   pino: "telemetry/",
   "prom-client": "telemetry/",

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { newApiKey, newLedgerId, parseApiKey } from "../../src/ledger/api-key.ts";
+import { parseApiKey } from "../../src/ledger/api-key.ts";
+import { newApiKey, newLedgerId } from "../../src/ledger/new-api-key.ts";
 
 describe("an API key", () => {
-  test("names its account and itself, and keeps 32 random bytes in base62", () => {
+  test("names its account and itself, and has 43 random letters and digits", () => {
     const accountId = newLedgerId("acct_");
     const keyId = newLedgerId("key_");
     expect(accountId).toMatch(/^acct_[0-9A-Za-z]{15}$/);
