@@ -1,4 +1,5 @@
-import { type Config, licenseNames } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { variables } from "../config/environment.ts";
 import type { EngineEvent } from "../deployment/embedded/engine-process.ts";
 import { runEngine } from "../deployment/embedded/run-engine.ts";
 import { CommandError, type Outcome, type Shell } from "./command.ts";
@@ -83,7 +84,9 @@ async function fetchModel(
       settings: {
         ...config,
         model,
-        acceptedLicenses: accepts ? licenseNames : config.acceptedLicenses,
+        acceptedLicenses: accepts
+          ? variables.TRIBUTARY_ACCEPT_LICENSE.kind.values
+          : config.acceptedLicenses,
       },
       onEvent: (event) => {
         if (event.event === "license") showLicense(event, shell);

@@ -1,81 +1,17 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseCredit, type Prices } from "../admission/price.ts";
 import { cacheFolder } from "./cache-folder.ts";
-import { type Environment, type VariableName, variables } from "./environment.ts";
-import { type ReadText, SettingReader, type SettingProblem } from "./setting-reader.ts";
+import { type Environment, type VariableName } from "./environment.ts";
+import { type ReadText, type SettingProblem, SettingReader } from "./setting-reader.ts";
 import { findUnknownSettings, isServiceAddress } from "./unknown-settings.ts";
 
-/** How an OpenAI-compatible deployment is reached. Times in milliseconds. */
-export interface DeploymentConfig {
-  /** Without a slash at the end; `/v1` may or may not be there. */
-  readonly url: string;
-  readonly apiKey: string | null;
-  /** null: the first model that the deployment lists. */
-  readonly model: string | null;
-  readonly contextTokens: number | null;
-  readonly dialect: "auto" | "vllm" | "sglang" | "llama-cpp" | "ollama" | "generic";
-  /** Fields that the deployment takes beside those of its dialect. */
-  readonly extraFields: readonly DeploymentExtraField[];
-  readonly reasoningField: "reasoning_content" | "reasoning";
-  readonly connectMs: number;
-  readonly firstEventMs: number;
-  readonly silenceMs: number;
-}
-
-/** A field beyond the standard. */
-export type DeploymentExtraField = (typeof extraFields)[number];
-
-const extraFields = ["continuous_usage_stats", "strict", "top_k"] as const;
+/** Every setting, checked: its types are those of the table of variables. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** Where the ledger is kept. Paths are absolute. */
-export type DatabaseConfig =
+type DatabaseConfig =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string; readonly connections: number };
-
-/** Every setting, checked. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /** Absolute. */
-  readonly dataDir: string;
-  /** Folder of downloaded weights. Absolute. */
-  readonly cacheDir: string;
-  readonly database: DatabaseConfig;
-  readonly sqliteSynchronous: "full" | "normal";
-  /** null: the embedded engine. */
-  readonly deployment: DeploymentConfig | null;
-  /** Weights of the embedded engine; null: the catalog's default. */
-  readonly model: string | null;
-  /** Names of licenses that the operator accepts, in small letters. */
-  readonly acceptedLicenses: readonly string[];
-  /** Context length in tokens as the operator gave it, for either kind of deployment. */
-  readonly contextTokens: number | null;
-  /** The variables of the embedded engine's process: all but the service's own. */
-  readonly environment: Environment;
-  readonly prices: Prices;
-  readonly startingCreditNanos: bigint;
-  /** Whether a start on an empty ledger makes an account and a key. */
-  readonly firstAccount: "make" | "none";
-  /** A client's key, for commands that ask a running service. */
-  readonly clientKey: string | null;
-  readonly legacyAliases: readonly [string, string];
-  readonly keepaliveMs: number;
-  readonly drainDelaySeconds: number;
-  readonly drainSeconds: number;
-  /** What becomes of it during a drain. */
-  readonly drainListener: "open" | "closed";
-  readonly logLevel: LogLevel;
-  readonly logFormat: "auto" | "json" | "pretty";
-  readonly concurrencyPerAccount: number;
-  readonly requestsPerMinute: number;
-  readonly leaseSeconds: number;
-  readonly corsOrigins: readonly string[];
-  readonly generationsMax: number;
-}
-
-/** The least severe line that is written. */
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 /** A Config, or all that is wrong at once. Warnings do not stop the start. */
 export type ParsedConfig = { readonly warnings: readonly string[] } & (
@@ -86,41 +22,7 @@ export type ParsedConfig = { readonly warnings: readonly string[] } & (
 /** Checks every setting. Relative paths are meant from `folder`. */
 export function parseConfig(environment: Environment, folder: string): ParsedConfig {
   const read = new SettingReader(environment, folder);
-  const dataDir = resolve(folder, read.text("TRIBUTARY_DATA_DIR") ?? ".");
-  const contextTokens = read.integer("TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS");
-  const database = readDatabase(read, dataDir, folder);
-  const config: Config = {
-    host: readHost(read),
-    port: readPort(read),
-    dataDir,
-    cacheDir: readCacheDir(read, environment, folder),
-    database,
-    sqliteSynchronous: read.choice("TRIBUTARY_SQLITE_SYNCHRONOUS", ["full", "normal"]),
-    deployment: readDeployment(read, contextTokens),
-    model: read.text("TRIBUTARY_MODEL"),
-    acceptedLicenses: readLicenses(read),
-    contextTokens,
-    environment: pickEngineVariables(environment),
-    prices: {
-      inputNanosPerMillion: readCredits(read, "TRIBUTARY_INPUT_PRICE"),
-      outputNanosPerMillion: readCredits(read, "TRIBUTARY_OUTPUT_PRICE"),
-    },
-    startingCreditNanos: readCredits(read, "TRIBUTARY_STARTING_CREDIT"),
-    firstAccount: readFirstAccount(read, database),
-    clientKey: read.text("TRIBUTARY_API_KEY"),
-    legacyAliases: readAliases(read),
-    keepaliveMs: read.integer("TRIBUTARY_KEEPALIVE_MS") ?? 0,
-    drainDelaySeconds: read.integer("TRIBUTARY_DRAIN_DELAY_SECONDS") ?? 0,
-    drainSeconds: read.integer("TRIBUTARY_DRAIN_SECONDS") ?? 0,
-    drainListener: read.choice("TRIBUTARY_DRAIN_LISTENER", ["open", "closed"]),
-    logLevel: read.choice("TRIBUTARY_LOG_LEVEL", logLevels),
-    logFormat: read.choice("TRIBUTARY_LOG_FORMAT", ["auto", "json", "pretty"]),
-    concurrencyPerAccount: read.integer("TRIBUTARY_CONCURRENCY_PER_ACCOUNT") ?? 0,
-    requestsPerMinute: read.integer("TRIBUTARY_REQUESTS_PER_MINUTE") ?? 0,
-    leaseSeconds: read.integer("TRIBUTARY_LEASE_SECONDS") ?? 0,
-    corsOrigins: readOrigins(read),
-    generationsMax: read.integer("TRIBUTARY_GENERATIONS_MAX") ?? 0,
-  };
+  const config = readConfig(read, environment, folder);
   const warnings = [
     ...readUnknown(read, environment),
     ...settingsWithoutEffect(environment, config),
@@ -129,16 +31,62 @@ export function parseConfig(environment: Environment, folder: string): ParsedCon
   return problems.length === 0 ? { ok: true, config, warnings } : { ok: false, problems, warnings };
 }
 
-const logLevels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+function readConfig(read: SettingReader, environment: Environment, folder: string) {
+  const dataDir = resolve(folder, read.value("TRIBUTARY_DATA_DIR"));
+  const contextTokens = read.value("TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS");
+  const database = readDatabase(read, dataDir, folder);
+  return {
+    host: readHost(read),
+    port: readPort(read),
+    /** Absolute. */
+    dataDir,
+    /** Folder of downloaded weights. Absolute. */
+    cacheDir: readCacheDir(read, environment, folder),
+    database,
+    sqliteSynchronous: read.value("TRIBUTARY_SQLITE_SYNCHRONOUS"),
+    /** null: the embedded engine. */
+    deployment: readDeployment(read, contextTokens),
+    /** Weights of the embedded engine; null: the catalog's default. */
+    model: read.value("TRIBUTARY_MODEL"),
+    acceptedLicenses: read.value("TRIBUTARY_ACCEPT_LICENSE") ?? [],
+    /** Context length in tokens as the operator gave it, for either kind of deployment. */
+    contextTokens,
+    /** The variables of the embedded engine's process: all but the service's own. */
+    environment: pickEngineVariables(environment),
+    prices: {
+      inputNanosPerMillion: read.value("TRIBUTARY_INPUT_PRICE"),
+      outputNanosPerMillion: read.value("TRIBUTARY_OUTPUT_PRICE"),
+    },
+    startingCreditNanos: read.value("TRIBUTARY_STARTING_CREDIT"),
+    // Of several replicas on one database each could be the first, so that its key would be in one of many logs.
+    firstAccount:
+      read.value("TRIBUTARY_FIRST_ACCOUNT") ?? (database.kind === "sqlite" ? "make" : "none"),
+    /** A client's key, for commands that ask a running service. */
+    clientKey: read.value("TRIBUTARY_API_KEY"),
+    legacyAliases: readAliases(read),
+    keepaliveMs: read.value("TRIBUTARY_KEEPALIVE_MS"),
+    drainDelaySeconds: read.value("TRIBUTARY_DRAIN_DELAY_SECONDS"),
+    drainSeconds: read.value("TRIBUTARY_DRAIN_SECONDS"),
+    /** What becomes of it during a drain. */
+    drainListener: read.value("TRIBUTARY_DRAIN_LISTENER"),
+    logLevel: read.value("TRIBUTARY_LOG_LEVEL"),
+    logFormat: read.value("TRIBUTARY_LOG_FORMAT"),
+    concurrencyPerAccount: read.value("TRIBUTARY_CONCURRENCY_PER_ACCOUNT"),
+    requestsPerMinute: read.value("TRIBUTARY_REQUESTS_PER_MINUTE"),
+    leaseSeconds: read.value("TRIBUTARY_LEASE_SECONDS"),
+    corsOrigins: readOrigins(read),
+    generationsMax: read.value("TRIBUTARY_GENERATIONS_MAX"),
+  };
+}
 
 function readCacheDir(read: SettingReader, environment: Environment, folder: string): string {
-  const given = read.text("TRIBUTARY_CACHE_DIR");
+  const given = read.value("TRIBUTARY_CACHE_DIR");
   if (given !== null) return resolve(folder, given);
   return cacheFolder({ environment, platform: process.platform, home: homedir() });
 }
 
 function readHost(read: SettingReader): string {
-  const host = read.text("TRIBUTARY_HOST") ?? "";
+  const host = read.value("TRIBUTARY_HOST");
   if (!/^(?:[\w.-]+|\[?[0-9a-fA-F:.]+(?:%\w+)?\]?)$/.test(host))
     read.problem("TRIBUTARY_HOST", "give the port in TRIBUTARY_PORT");
   return host.replace(/^\[|\]$/g, "");
@@ -146,7 +94,7 @@ function readHost(read: SettingReader): string {
 
 function readPort(read: SettingReader): number {
   const name = "TRIBUTARY_PORT";
-  if (!isServiceAddress(read.text(name) ?? "")) return read.integer(name) ?? 0;
+  if (!isServiceAddress(read.text(name) ?? "")) return read.value(name);
   read.problem(
     name,
     "Kubernetes sets it in every pod for a Service named tributary: set enableServiceLinks: false in the pod, or TRIBUTARY_PORT itself",
@@ -154,16 +102,9 @@ function readPort(read: SettingReader): number {
   return 0;
 }
 
-function readFirstAccount(read: SettingReader, { kind }: DatabaseConfig): "make" | "none" {
-  const name = "TRIBUTARY_FIRST_ACCOUNT";
-  if (read.text(name) !== null) return read.choice(name, ["make", "none"]);
-  // Of several replicas on one database each could be the first, so that its key would be in one of many logs.
-  return kind === "sqlite" ? "make" : "none";
-}
-
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {
   const given = read.textOrFile("TRIBUTARY_DATABASE_URL", "TRIBUTARY_DATABASE_URL_FILE");
-  const connections = read.integer("TRIBUTARY_DATABASE_CONNECTIONS") ?? 0;
+  const connections = read.value("TRIBUTARY_DATABASE_CONNECTIONS");
   if (given === null) return { kind: "sqlite", path: join(dataDir, "ledger.sqlite") };
   const { name, text: url } = given;
   if (/^postgres(?:ql)?:/i.test(url)) {
@@ -196,39 +137,25 @@ function ensurePostgresUrl(read: SettingReader, { name, text: url }: ReadText): 
     read.problem(name, "name the database after the host and a /");
 }
 
-function readDeployment(
-  read: SettingReader,
-  contextTokens: number | null,
-): DeploymentConfig | null {
-  const url = read.text("TRIBUTARY_DEPLOYMENT_URL");
+/** How an OpenAI-compatible deployment is reached. Times in milliseconds. */
+function readDeployment(read: SettingReader, contextTokens: number | null) {
+  const url = read.value("TRIBUTARY_DEPLOYMENT_URL");
   const rest = {
     apiKey: readApiKey(read),
-    model: read.text("TRIBUTARY_DEPLOYMENT_MODEL"),
+    /** null: the first model that the deployment lists. */
+    model: read.value("TRIBUTARY_DEPLOYMENT_MODEL"),
     contextTokens,
-    dialect: read.choice("TRIBUTARY_DEPLOYMENT_DIALECT", dialects),
-    extraFields: readExtraFields(read),
-    reasoningField: read.choice("TRIBUTARY_DEPLOYMENT_REASONING_FIELD", [
-      "reasoning_content",
-      "reasoning",
-    ]),
-    connectMs: read.integer("TRIBUTARY_DEPLOYMENT_CONNECT_MS") ?? 0,
-    firstEventMs: read.integer("TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS") ?? 0,
-    silenceMs: read.integer("TRIBUTARY_DEPLOYMENT_SILENCE_MS") ?? 0,
+    dialect: read.value("TRIBUTARY_DEPLOYMENT_DIALECT"),
+    /** Fields that the deployment takes beside those of its dialect. */
+    extraFields: read.value("TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS") ?? [],
+    reasoningField: read.value("TRIBUTARY_DEPLOYMENT_REASONING_FIELD"),
+    connectMs: read.value("TRIBUTARY_DEPLOYMENT_CONNECT_MS"),
+    firstEventMs: read.value("TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS"),
+    silenceMs: read.value("TRIBUTARY_DEPLOYMENT_SILENCE_MS"),
   };
-  if (url === null) return null;
-  return { url: readDeploymentUrl(read, url), ...rest };
+  /** Without a slash at the end; `/v1` may or may not be there. */
+  return url === null ? null : { url: readDeploymentUrl(read, url), ...rest };
 }
-
-function readExtraFields(read: SettingReader): readonly DeploymentExtraField[] {
-  const name = "TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS";
-  const names = read.list(name);
-  const unknown = names.find((field) => !extraFields.some((known) => known === field));
-  if (unknown !== undefined)
-    read.problem(name, `${unknown} is none of them: write some of ${extraFields.join(", ")}`);
-  return extraFields.filter((field) => names.includes(field));
-}
-
-const dialects = ["auto", "vllm", "sglang", "llama-cpp", "ollama", "generic"] as const;
 
 function readDeploymentUrl(read: SettingReader, url: string): string {
   const name = "TRIBUTARY_DEPLOYMENT_URL";
@@ -257,20 +184,6 @@ function readApiKey(read: SettingReader): string | null {
   return key?.text ?? null;
 }
 
-function readCredits(read: SettingReader, name: CreditVariableName): bigint {
-  const nanos = parseCredit(read.text(name) ?? "");
-  const most = parseCredit(String(variables[name].kind.maximum));
-  if (nanos !== null && most !== null && nanos >= 0n && nanos <= most) return nanos;
-  read.problem(name, `write it as ${variables[name].default} or 0.25`);
-  return 0n;
-}
-
-type CreditVariableName = {
-  [Name in VariableName]: (typeof variables)[Name]["kind"] extends { readonly type: "credits" }
-    ? Name
-    : never;
-}[VariableName];
-
 function readAliases(read: SettingReader): readonly [string, string] {
   const names = read.list("TRIBUTARY_LEGACY_ALIASES");
   const [first, second] = names;
@@ -278,17 +191,6 @@ function readAliases(read: SettingReader): readonly [string, string] {
     return [first, second];
   read.problem("TRIBUTARY_LEGACY_ALIASES", "write it as old-name,other-name");
   return ["", ""];
-}
-
-/** Licenses of the catalog with terms that somebody must accept. */
-export const licenseNames: readonly string[] = ["gemma"];
-
-function readLicenses(read: SettingReader): readonly string[] {
-  const names = read.list("TRIBUTARY_ACCEPT_LICENSE").map((name) => name.toLowerCase());
-  const unknown = names.find((name) => !licenseNames.includes(name));
-  if (unknown !== undefined)
-    read.problem("TRIBUTARY_ACCEPT_LICENSE", `there is no license ${JSON.stringify(unknown)}`);
-  return names;
 }
 
 function readOrigins(read: SettingReader): readonly string[] {

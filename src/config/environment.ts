@@ -11,7 +11,9 @@ export type VariableKind =
   | { readonly type: "text"; readonly allowed: string }
   | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
   | { readonly type: "credits"; readonly maximum: number }
-  | { readonly type: "choice"; readonly values: readonly string[] };
+  | { readonly type: "choice"; readonly values: readonly string[] }
+  /** Any of the values, with commas between them. */
+  | { readonly type: "some"; readonly values: readonly string[] };
 
 /** One setting. An empty value counts as none. */
 export interface Variable {
@@ -111,7 +113,7 @@ export const variables = {
     meaning: "which engine the deployment is; `auto` asks it",
   },
   TRIBUTARY_DEPLOYMENT_EXTRA_FIELDS: {
-    kind: text("some of `top_k`, `strict`, `continuous_usage_stats` with commas between them"),
+    kind: some("continuous_usage_stats", "strict", "top_k"),
     default: null,
     otherwise: "what the dialect is known to take",
     meaning:
@@ -146,7 +148,7 @@ export const variables = {
     meaning: "weights of the embedded engine",
   },
   TRIBUTARY_ACCEPT_LICENSE: {
-    kind: text("names of licenses with commas between them: `gemma`"),
+    kind: some("gemma"),
     default: null,
     otherwise: "none is accepted",
     meaning: "licenses whose terms you read and accept; some weights are downloaded only then",
@@ -248,6 +250,21 @@ export const variables = {
 /** The name of a setting. */
 export type VariableName = keyof typeof variables;
 
+/** What a setting is read as; null: it is not set and has no default. */
+export type ValueOf<Name extends VariableName> =
+  | KindValue<(typeof variables)[Name]["kind"]>
+  | ((typeof variables)[Name]["default"] extends string ? never : null);
+
+type KindValue<Kind extends VariableKind> = Kind extends { readonly type: "integer" }
+  ? number
+  : Kind extends { readonly type: "credits" }
+    ? bigint
+    : Kind extends { readonly type: "choice" }
+      ? Kind["values"][number]
+      : Kind extends { readonly type: "some" }
+        ? readonly Kind["values"][number][]
+        : string;
+
 /** A kind in words. */
 export function describeKind(kind: VariableKind): string {
   switch (kind.type) {
@@ -258,10 +275,16 @@ export function describeKind(kind: VariableKind): string {
     case "credits":
       return `credits from 0 to ${String(kind.maximum)}, with at most 9 decimals`;
     case "choice":
-      return kind.values.map((value) => `\`${value}\``).join(", ");
+      return quoted(kind.values);
+    case "some":
+      return `some of ${quoted(kind.values)} with commas between them`;
     default:
       return kind satisfies never;
   }
+}
+
+function quoted(values: readonly string[]): string {
+  return values.map((value) => `\`${value}\``).join(", ");
 }
 
 /** The process's variables with those of `.env` in the folder beneath them. */
@@ -291,23 +314,29 @@ function readOptional(path: string): string | null {
   }
 }
 
-function text(allowed: string): VariableKind {
-  return { type: "text", allowed };
+// The factories keep the exact type of what they make: ValueOf reads it.
+
+function text(allowed: string) {
+  return { type: "text", allowed } as const;
 }
 
-function secretFile(name: string): VariableKind {
+function secretFile(name: string) {
   return text(`a path of a file that holds \`${name}\` and nothing else`);
 }
 
-function integer(minimum: number, maximum: number): VariableKind {
-  return { type: "integer", minimum, maximum };
+function integer(minimum: number, maximum: number) {
+  return { type: "integer", minimum, maximum } as const;
 }
 
 // Far above any use, far below what 64 bits of 1e-9 credit hold.
-function credits(maximum: number): { readonly type: "credits"; readonly maximum: number } {
-  return { type: "credits", maximum };
+function credits(maximum: number) {
+  return { type: "credits", maximum } as const;
 }
 
-function choice(...values: readonly string[]): VariableKind {
-  return { type: "choice", values };
+function choice<const Values extends readonly string[]>(...values: Values) {
+  return { type: "choice", values } as const;
+}
+
+function some<const Values extends readonly string[]>(...values: Values) {
+  return { type: "some", values } as const;
 }

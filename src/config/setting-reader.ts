@@ -1,11 +1,14 @@
 import { resolve } from "node:path";
+import { parseCredit } from "../admission/price.ts";
 import {
   describeKind,
   type Environment,
   readSecretFile,
+  type ValueOf,
+  type Variable,
+  type VariableKind,
   type VariableName,
   variables,
-  type Variable,
 } from "./environment.ts";
 
 /** One setting that cannot be used. */
@@ -77,25 +80,20 @@ export class SettingReader {
 
   /** The parts between commas, without empty ones. */
   list(name: VariableName): readonly string[] {
-    const parts = (this.text(name) ?? "").split(",").map((part) => part.trim());
-    return parts.filter((part) => part !== "");
+    return splitList(this.text(name) ?? "");
   }
 
-  integer(name: VariableName): number | null {
-    const { kind }: Variable = variables[name];
-    const text = this.text(name);
-    if (text === null || kind.type !== "integer") return null;
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= kind.minimum && value <= kind.maximum) return value;
-    this.problem(name, this.#removeAdvice(name));
-    return null;
-  }
-
-  choice<Value extends string>(name: VariableName, values: readonly [Value, ...Value[]]): Value {
-    const text = (this.text(name) ?? "").toLowerCase();
-    const found = values.find((value) => value === text);
-    if (found === undefined) this.problem(name, this.#removeAdvice(name));
-    return found ?? values[0];
+  /** The value by the kind of the setting; one that cannot be used is noted, and its default taken. */
+  value<Name extends VariableName>(name: Name): ValueOf<Name> {
+    const variable: Variable = variables[name];
+    const given = this.text(name);
+    let value = given === null ? null : readKind(variable.kind, given);
+    if (given !== null && value === null) {
+      this.problem(name, adviseOn(variable, given));
+      value = variable.default === null ? null : readKind(variable.kind, variable.default);
+    }
+    // The table has one kind for each name, and ValueOf says the same of it.
+    return value as ValueOf<Name>;
   }
 
   /** Notes what is wrong with a setting; its value is shown only as far as it is no secret. */
@@ -110,11 +108,50 @@ export class SettingReader {
   noSetting(name: string, remedy: string): void {
     this.#problems.push({ wrong: `${name} is no setting of Tributary`, remedy });
   }
+}
 
-  #removeAdvice(name: VariableName): string {
-    const variable: Variable = variables[name];
-    return `correct it, or remove it to get ${variable.default ?? variable.otherwise ?? "the default"}`;
+/** null: the text is none that the kind allows. */
+function readKind(
+  kind: VariableKind,
+  text: string,
+): string | number | bigint | readonly string[] | null {
+  switch (kind.type) {
+    case "text":
+      return text;
+    case "integer": {
+      const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+      return value >= kind.minimum && value <= kind.maximum ? value : null;
+    }
+    case "credits": {
+      const nanos = parseCredit(text);
+      const most = parseCredit(String(kind.maximum));
+      return nanos !== null && most !== null && nanos >= 0n && nanos <= most ? nanos : null;
+    }
+    case "choice":
+      return kind.values.find((value) => value === text.toLowerCase()) ?? null;
+    case "some": {
+      const names = splitList(text.toLowerCase());
+      const known = kind.values.filter((value) => names.includes(value));
+      return names.every((name) => kind.values.includes(name)) ? known : null;
+    }
+    default:
+      return kind satisfies never;
   }
+}
+
+function adviseOn({ default: value, kind, otherwise }: Variable, given: string): string {
+  if (kind.type === "some") {
+    const unknown = splitList(given.toLowerCase()).find((name) => !kind.values.includes(name));
+    return `${unknown ?? given} is none of them: correct it, or remove it`;
+  }
+  if (kind.type === "credits") return `write it as ${value ?? "1"} or 0.25`;
+  return `correct it, or remove it to get ${value ?? otherwise ?? "the default"}`;
+}
+
+/** The parts between commas, without empty ones. */
+function splitList(text: string): readonly string[] {
+  const parts = text.split(",").map((part) => part.trim());
+  return parts.filter((part) => part !== "");
 }
 
 /** One line, short, and without the password that an address may carry. */

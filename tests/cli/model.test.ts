@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { licenseNames } from "../../src/config/config.ts";
+import { variables } from "../../src/config/environment.ts";
 import { catalog } from "../../engine/src/catalog.ts";
 import { openFakeIndex } from "../../engine/tests/fake-index.ts";
 import { openRecordingShell } from "./recording-shell.ts";
@@ -65,10 +65,12 @@ describe("model", () => {
   });
 
   it("knows every license of the catalog by the name that the setting takes, and no other", async () => {
-    expect(catalog.flatMap(({ terms }) => terms?.name ?? [])).toEqual(licenseNames);
+    expect(catalog.flatMap(({ terms }) => terms?.name ?? [])).toEqual(
+      variables.TRIBUTARY_ACCEPT_LICENSE.kind.values,
+    );
     const run = openRecordingShell(folder, { TRIBUTARY_ACCEPT_LICENSE: "everything" });
     const { exitCode, stderr } = await run("model", "list");
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/^TRIBUTARY_ACCEPT_LICENSE=.*there is no license "everything"/m);
+    expect(stderr).toMatch(/^TRIBUTARY_ACCEPT_LICENSE=.*allowed is some of gemma .*; everything is none of them/m);
   });
 });
