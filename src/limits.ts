@@ -103,8 +103,6 @@ export const limits = {
   settlementWaitMs: 250,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
-  /** What the kernel takes of an answer before its reader does: a bandwidth of 2.5 MiB a second over a path of 100 ms. */
-  sendBufferBytes: 128 * 1024,
   /** A reader that takes nothing of what waits for it for this long counts as gone: while its answer runs, and at its end. */
   readerStallMs: 600_000,
   readerStallAfterEndMs: 60_000,

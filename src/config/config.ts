@@ -76,6 +76,7 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     leaseSeconds: read.value("TRIBUTARY_LEASE_SECONDS"),
     corsOrigins: readOrigins(read),
     generationsMax: read.value("TRIBUTARY_GENERATIONS_MAX"),
+    sendBufferBytes: read.value("TRIBUTARY_SEND_BUFFER_BYTES"),
   };
 }
 

@@ -238,6 +238,13 @@ export const variables = {
     default: "1000",
     meaning: "running generations of this process; one more is answered `503`",
   },
+  TRIBUTARY_SEND_BUFFER_BYTES: {
+    kind: integer(16_384, 16_777_216),
+    default: null,
+    otherwise: "what the system sees fit",
+    meaning:
+      "how much of an answer the kernel may hold for a reader that has stopped; needs `node:ffi`, an experimental part of Node 26",
+  },
   TRIBUTARY_API_KEY: {
     kind: text("a key of `tributary key create`"),
     default: null,

@@ -68,7 +68,9 @@ export async function listen(
       resolve();
     });
   });
-  boundSendBuffers(server, limits.sendBufferBytes);
+  const { sendBufferBytes } = service.settings;
+  if (sendBufferBytes !== null && !boundSendBuffers(server, sendBufferBytes))
+    service.telemetry.lifecycle("send buffers not bounded", {});
   boundConnections(server, service.settings.generationsMax, {
     monotonicMs: service.monotonicMs,
     onFull: (connections) => service.telemetry.lifecycle("connections full", { connections }),

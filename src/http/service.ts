@@ -34,6 +34,8 @@ export interface ServiceSettings {
   readonly keepaliveMs: number;
   readonly generationsMax: number;
   readonly corsOrigins: readonly string[];
+  /** What the kernel may hold of each connection's answers; null: what it sees fit. */
+  readonly sendBufferBytes: number | null;
 }
 
 /** What changes while the process runs. */

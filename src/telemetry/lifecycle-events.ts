@@ -36,6 +36,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
     remedy:
       "Callers have all the connections that this process takes; more are closed at once. Raise its limit of open files (ulimit -n), or start another replica.",
   },
+  "send buffers not bounded": {
+    level: "warn",
+    remedy:
+      "Remove TRIBUTARY_SEND_BUFFER_BYTES, or run on Node 26 under Linux or macOS; the system's own bound is the sysctl net.ipv4.tcp_wmem.",
+  },
   "waiting for the ledger": {
     level: "warn",
     remedy:

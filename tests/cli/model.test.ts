@@ -71,6 +71,8 @@ describe("model", () => {
     const run = openRecordingShell(folder, { TRIBUTARY_ACCEPT_LICENSE: "everything" });
     const { exitCode, stderr } = await run("model", "list");
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/^TRIBUTARY_ACCEPT_LICENSE=.*allowed is some of gemma .*; everything is none of them/m);
+    expect(stderr).toMatch(
+      /^TRIBUTARY_ACCEPT_LICENSE=.*allowed is some of gemma .*; everything is none of them/m,
+    );
   });
 });

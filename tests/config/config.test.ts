@@ -52,6 +52,7 @@ describe("settings", () => {
         leaseSeconds: 60,
         corsOrigins: [],
         generationsMax: 1000,
+        sendBufferBytes: null,
       } satisfies Config,
     });
   });

@@ -1,13 +1,10 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { boundSendBuffers } from "../../src/http/send-buffer.ts";
 import { boundReceiveBuffer } from "../doubles/receive-buffer.ts";
 
 const kibibyte = 1024;
-const sourceUrl = new URL("../../src/http/send-buffer.ts", import.meta.url).href;
 
 describe("what the kernel takes for a reader that does not read", () => {
   it("is bounded for every connection that a server accepts", async () => {
@@ -30,22 +27,6 @@ describe("what the kernel takes for a reader that does not read", () => {
 
   it("stays as it is, and nothing breaks, where there is no descriptor", () => {
     expect(boundSendBuffers(createServer(), 64 * kibibyte)).toBe(false);
-  });
-
-  it("is bounded without a warning to the operator", async () => {
-    const program = `
-      import { createServer } from "node:net";
-      import { boundSendBuffers } from ${JSON.stringify(sourceUrl)};
-      const server = createServer().listen(0, "127.0.0.1", () => {
-        console.log(boundSendBuffers(server, 65_536));
-        server.close();
-      });`;
-    const { stdout, stderr } = await promisify(execFile)(
-      process.execPath,
-      ["--input-type=module", "--eval", program],
-      { timeout: 100_000 },
-    );
-    expect({ stdout, stderr }).toEqual({ stdout: "true\n", stderr: "" });
   });
 });
 

@@ -46,7 +46,9 @@ interface Run {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({
+    environment: { TRIBUTARY_SEND_BUFFER_BYTES: String(128 * 1024) },
+  });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
