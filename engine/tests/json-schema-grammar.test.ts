@@ -301,6 +301,28 @@ function blanks(text: string): string {
   return text.replaceAll(",", ", ").replaceAll(":", ": ");
 }
 
+describe("the library's own grammar of a schema", () => {
+  it("wants every property written and takes anyOf for null, so that ours stands in its place", async () => {
+    const value = { anyOf: [{ type: "integer" }, { type: "null" }] } as const;
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" }, b: value },
+      required: ["a"],
+    } as const;
+    // Its types have no anyOf either.
+    const theirs = await llama.createGrammarForJsonSchema(schema as never);
+    const test = Reflect.get(theirs, "_testText") as (text: string) => boolean;
+    const end = "\n".repeat(4);
+    const allows = (text: string): boolean => Reflect.apply(test, theirs, [text + end]);
+    expect(allows('{"a": "x", "b": null}')).toBe(true);
+    expect(allows('{"a": "x"}')).toBe(false);
+    expect(allows('{"a": "x", "b": 5}')).toBe(false);
+    const ours = await matcherOf(schema);
+    for (const text of ['{"a": "x", "b": null}', '{"a": "x"}', '{"a": "x", "b": 5}'])
+      expect([text, ours(text)]).toEqual([text, true]);
+  });
+});
+
 describe("the grammars of names and of text", () => {
   it("take one of the names, also where one begins like another", async () => {
     const names = ["get", "get_all", "set", "a.b-c"];
