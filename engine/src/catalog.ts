@@ -24,7 +24,7 @@ export interface CatalogEntry {
   readonly bytes: number;
   readonly sha256: string;
   readonly license: string;
-  /** Terms that somebody must accept before the download; null: the license asks for nothing of the kind. */
+  /** Terms that the operator must accept before the download; null: the license asks for nothing of the kind. */
   readonly terms: LicenseTerms | null;
   readonly contextTokens: number;
   readonly goodFor: string;

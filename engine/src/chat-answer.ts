@@ -11,7 +11,7 @@ export interface AnswerHead {
 /** News that go to the caller as text. */
 export type AnswerWriter = (news: AnswerNews) => string;
 
-/** Writes an answer as server-sent events. `usage`: when they tell it. */
+/** Writes an answer as server-sent events. `usage`: in which of these the usage is. */
 export function openChunks(head: AnswerHead, usage: "none" | "last" | "every"): AnswerWriter {
   const { created, id, model } = head;
   const start = { id, object: "chat.completion.chunk", created, model };
@@ -40,8 +40,8 @@ export function openChunks(head: AnswerHead, usage: "none" | "last" | "every"): 
         );
       case "finished": {
         const last = { index: 0, delta: {}, ...writeFinish(news) };
-        const told = usage === "none" ? "" : frame([], news.usage);
-        return `${frame([last], running(news.usage))}${told}data: [DONE]\n\n`;
+        const lastUsage = usage === "none" ? "" : frame([], news.usage);
+        return `${frame([last], running(news.usage))}${lastUsage}data: [DONE]\n\n`;
       }
       case "failed":
         return `data: ${writeError(news.error)}\n\n`;

@@ -7,7 +7,7 @@ import type {
 import type { AssistantPart, Conversation, ToolCall, ToolResult } from "./conversation.ts";
 import { writeCall, writeResult } from "./tool-syntax.ts";
 
-/** How a conversation is told to a model. */
+/** The form in which a model reads a conversation. */
 export interface HistoryStyle {
   /** As items that the template writes, in the documented syntax, or in words, where no tools are offered. */
   readonly calls: "items" | "documented" | "words";

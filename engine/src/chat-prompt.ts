@@ -175,7 +175,7 @@ interface Rendered {
   readonly syntax: ToolSyntax;
 }
 
-/** Through the template's own way with tools where it has one and takes this conversation, else told in words. */
+/** Through the template's own way with tools where it has one and takes this conversation, else described in words. */
 function render({ conversation, templates, tools }: RenderOrder): Rendered {
   const { plain, withTools } = templates;
   const usesTools = tools.length > 0 || conversation.turns.some(({ role }) => role === "tool");

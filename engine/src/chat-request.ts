@@ -100,12 +100,12 @@ function parseTools(value: unknown): readonly Tool[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw invalid("tools", "must be a list");
   return value.map((tool: unknown, index) => {
-    const told = isMembers(tool) ? tool["function"] : null;
-    if (!isMembers(told) || readString(told, "name") === "")
+    const declared = isMembers(tool) ? tool["function"] : null;
+    if (!isMembers(declared) || readString(declared, "name") === "")
       throw invalid(`tools[${String(index)}]`, "must be a function with a name");
-    const { description, parameters } = told;
+    const { description, parameters } = declared;
     return {
-      name: readString(told, "name"),
+      name: readString(declared, "name"),
       description: typeof description === "string" ? description : null,
       parameters: isMembers(parameters) ? (parameters as JsonObject) : null,
     };

@@ -37,12 +37,12 @@ export type AnswerStep =
   | { readonly type: "feed"; readonly tokens: Token[] }
   | { readonly type: "ended" };
 
-/** Turns a model's tokens into what is told of them. */
+/** Turns a model's tokens into the events of an answer. */
 export interface Answer {
   readonly outputTokens: number;
   /** Under which the next token is chosen. */
   readonly grammar: LlamaGrammarEvaluationState | undefined;
-  /** The last tokens that are not to be repeated; arguments of calls may repeat what they like. */
+  /** The last tokens that are not to be repeated; arguments of calls may repeat any. */
   penalized(most: number): Token[];
   add(token: Token): AnswerStep | Promise<AnswerStep>;
   end(reason: FinishReason): void;
@@ -55,7 +55,7 @@ type Phase =
       readonly type: "arguments";
       readonly name: string;
       readonly end: JsonObjectEnd;
-      told: boolean;
+      written: boolean;
     };
 
 const on: AnswerStep = { type: "on" };
@@ -192,23 +192,23 @@ class RunningAnswer implements Answer {
 
   /** True when a stop sequence was met. `last`: no text follows these pieces. */
   #sayPieces(pieces: AnswerSegmentPieces, last: boolean): boolean {
-    let told = false;
+    let shown = false;
     for (const { kind, text } of pieces) {
       if (kind === "reasoning") {
         this.#flushGate();
         this.#tell({ type: "text", kind, text });
-        told = true;
+        shown = true;
         continue;
       }
       const scan = this.#gate.add(text);
       if (scan.text !== "") this.#tell({ type: "text", kind, text: scan.text });
-      told ||= scan.text !== "";
+      shown ||= scan.text !== "";
       if (scan.met === null) continue;
       this.#finish("stop", scan.met);
       return true;
     }
     if (last) this.#flushGate();
-    else if (!told) this.#order.tell({ type: "progress", usage: this.#usage() });
+    else if (!shown) this.#order.tell({ type: "progress", usage: this.#usage() });
     return false;
   }
 
@@ -247,7 +247,7 @@ class RunningAnswer implements Answer {
   }
 
   async #enterArguments(tool: Tool): Promise<void> {
-    this.#phase = { type: "arguments", name: tool.name, end: openJsonObjectEnd(), told: false };
+    this.#phase = { type: "arguments", name: tool.name, end: openJsonObjectEnd(), written: false };
     this.#setGrammar(await this.#parts.toolGrammars.argumentsOf(tool));
   }
 
@@ -276,15 +276,15 @@ class RunningAnswer implements Answer {
   #addArguments(phase: Extract<Phase, { type: "arguments" }>, text: string): AnswerStep {
     const end = phase.end.add(text);
     const certain = end === -1 ? text : text.slice(0, end);
-    const shown = phase.told ? certain : certain.trimStart();
+    const shown = phase.written ? certain : certain.trimStart();
     if (shown === "") {
       this.#order.tell({ type: "progress", usage: this.#usage() });
       return on;
     }
-    if (!phase.told) {
+    if (!phase.written) {
       const callId = `call_${randomBytes(12).toString("hex")}`;
       this.#tell({ type: "call", callId, name: phase.name });
-      phase.told = true;
+      phase.written = true;
     }
     this.#tell({ type: "arguments", text: shown });
     if (end === -1) return on;

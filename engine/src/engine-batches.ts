@@ -7,7 +7,7 @@ export const sharingPriority = 1;
 
 /**
  * How often in a row a batch is put off, which takes a few microtasks each time. Most have their next token in the queue
- * within six; who takes longer waits for something else, such as a grammar, and must hold up nobody.
+ * within six; a generation that takes longer waits for something else, such as a grammar, and must not hold up the others.
  */
 const waitsMax = 24;
 

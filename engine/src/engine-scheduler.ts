@@ -68,7 +68,7 @@ export interface Engine {
   tokenize(text: string, parseSpecial: boolean): readonly Token[];
   detokenize(tokens: readonly Token[]): string;
   counts(): EngineCounts;
-  /** Milliseconds since a generation that is not paused told something; 0 while none is owed. */
+  /** Milliseconds since a generation that is not paused gave an event; 0 while none is owed. */
   silenceMs(): number;
 }
 
@@ -81,7 +81,7 @@ export interface SchedulerParts {
   readonly now: () => number;
 }
 
-/** Counts prompts, gives them slots in the order in which they came, and runs them. */
+/** Counts the tokens of prompts, gives each prompt a slot in the order of arrival, and runs it. */
 export function openScheduler(parts: SchedulerParts): Engine {
   const { facts, now, slots, tools, warn } = parts;
   const { buildPrompt, readPrompt } = openPromptReader(parts);
@@ -153,7 +153,7 @@ export function openScheduler(parts: SchedulerParts): Engine {
   };
 }
 
-/** How long no generation told anything while one should have. */
+/** How long no generation gave an event while one should have. */
 function openSilence(generations: ReadonlySet<EngineGeneration>, now: () => number) {
   let heardAtMs = now();
   const end = (): void => {

@@ -23,7 +23,7 @@ const freeShare = 0.3;
 /**
  * Chooses how many threads evaluate a batch: one for each core that others leave free, at least one.
  *
- * llama.cpp's threads wait for each other some hundred times a batch, and they wait busily: one of them on a core that
+ * llama.cpp's threads wait for each other some hundred times a batch, and busily: one of them on a core that
  * another process needs makes a batch many times slower, while a core that is left free is half of a machine of two.
  */
 export function openThreadChoice({ cores, now, measure }: ThreadParts): () => number {

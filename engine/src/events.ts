@@ -1,4 +1,4 @@
-/** What happens, for whoever runs the engine: no prompt, answer or key is ever part of it. */
+/** What happens, for the program or the person that runs the engine: no prompt, answer or key is ever part of it. */
 export type TellEvent = (
   event: string,
   fields: Readonly<Record<string, string | number | boolean | null>>,

@@ -110,7 +110,7 @@ function buildTrie(words: Iterable<readonly string[]>): TrieNode {
 }
 
 /**
- * One of the words. They share their beginnings, as llama.cpp follows every alternative at once and looks through its
+ * One of the words. Words share their beginnings, as llama.cpp follows every alternative at once and looks through its
  * whole vocabulary for each.
  */
 export function addOneOf(rules: GrammarRules, words: readonly string[]): string {

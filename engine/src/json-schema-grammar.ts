@@ -182,8 +182,8 @@ function joinAlternatives(names: readonly (string | null)[]): string | null {
 
 function writeTypes(schema: JsonObject, place: Place): string | null {
   const types = listTypes(schema["type"]);
-  const told = types.length > 0 ? types : guessTypes(schema);
-  return joinAlternatives(told.map((type) => writeType(type, schema, place)));
+  const named = types.length > 0 ? types : guessTypes(schema);
+  return joinAlternatives(named.map((type) => writeType(type, schema, place)));
 }
 
 function guessTypes(schema: JsonObject): readonly string[] {

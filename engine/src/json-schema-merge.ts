@@ -37,7 +37,7 @@ function decodeStep(step: string): string {
   }
 }
 
-/** Follows references until there is a schema; undefined where they lead nowhere or round in a circle. */
+/** Follows references until there is a schema; undefined for a reference that leads nowhere or round in a circle. */
 export function resolve(root: JsonValue, schema: JsonValue): JsonValue | undefined {
   let found: JsonValue | undefined = schema;
   for (let step = 0; step < refStepsMax; step += 1) {

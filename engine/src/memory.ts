@@ -87,7 +87,7 @@ async function measureNeed(
     });
     return { weightsBytes, contextBytes: cpuRam + gpuVram, contextTokens };
   } catch {
-    // A file that cannot be understood is told better by the load that follows.
+    // Of a file that cannot be understood the load that follows has the better error.
     return { weightsBytes, contextBytes: 0, contextTokens: 0 };
   }
 }

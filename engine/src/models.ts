@@ -18,7 +18,7 @@ export interface ModelListing {
   readonly contextTokens: number | null;
   readonly goodFor: string;
   readonly isDefault: boolean;
-  /** Where the weights lie; null when they are not here. */
+  /** Where the weights lie; null: not on this machine. */
   readonly path: string | null;
 }
 
@@ -58,7 +58,7 @@ export interface FetchModelParts extends WeightsParts {
   readonly folders: WeightsFolders;
 }
 
-/** Path of the weights, fetched where they are missing or damaged. Throws a WeightsError. */
+/** Path of the weights, fetched where one is missing or damaged. Throws a WeightsError. */
 export async function fetchModel(model: ModelChoice, parts: FetchModelParts): Promise<string> {
   if (model.type === "file") return model.path;
   return model.type === "catalog"
@@ -66,7 +66,7 @@ export async function fetchModel(model: ModelChoice, parts: FetchModelParts): Pr
     : ensureFetched(model.address, parts.folders, parts);
 }
 
-/** Throws a ModelSettingError when somebody must accept terms before this model may be downloaded. */
+/** Throws a ModelSettingError for a model whose terms the operator must accept before the download. */
 export function ensureAccepted(
   model: ModelChoice,
   accepted: readonly string[],
@@ -88,7 +88,7 @@ export function findUnacceptedTerms(
 ): LicenseTerms | null {
   const terms = model.type === "catalog" ? model.entry.terms : null;
   if (model.type !== "catalog" || terms === null || accepted.includes(terms.name)) return null;
-  // Whoever put the weights here accepted the terms then.
+  // The weights on this machine were downloaded after the terms were accepted.
   const { bytes, file } = model.entry;
   const here = modelFolders(folders).some(
     (folder) => statSync(join(folder, file), { throwIfNoEntry: false })?.size === bytes,

@@ -17,9 +17,9 @@ export interface ServeParts {
 
 /** Weights that cannot be had are asked for again after these. */
 const retryMs = [5_000, 15_000, 60_000];
-/** How often the progress of a download is told. */
+/** Milliseconds between two events of a download's progress. */
 const progressMs = 250;
-/** The engine takes no more than this unless it is told to. */
+/** The engine takes no more than this unless an option says so. */
 const contextTokensUsual = 8_192;
 
 /**
@@ -61,7 +61,7 @@ export async function serve(settings: Settings, parts: ServeParts): Promise<numb
   return null;
 }
 
-/** Imported late, so that a missing library is told in words. */
+/** Imported late, so that a missing library ends in an event and not in a stack. */
 async function importEngine() {
   try {
     return await import("./engine.ts");
@@ -84,7 +84,7 @@ interface FetchParts extends ServeParts {
   readonly setAbsence: (words: string) => void;
 }
 
-/** Path of the weights, tried ever later while they cannot be had; null once the signal is aborted. */
+/** Path of the weights, tried ever later while there are none; null once the signal is aborted. */
 async function fetchUntilHere(
   model: ModelChoice,
   settings: Settings,
@@ -108,7 +108,7 @@ async function fetchUntilHere(
   return null;
 }
 
-/** Path of the weights; what is fetched, and how far, is told. `thorough`: every byte of what is here is read. */
+/** Path of the weights; events say what is fetched, and how far. `thorough`: every byte of what is here is read. */
 export async function fetchAndTell(
   model: ModelChoice,
   folders: Settings,

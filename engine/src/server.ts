@@ -12,7 +12,7 @@ export interface ServerParts {
   readonly engine: () => Engine | null;
   /** Why there is no engine yet, in words for a caller. */
   readonly absence: () => string;
-  /** null: whoever reaches the port may ask. */
+  /** null: every program that reaches the port may ask. */
   readonly apiKey: string | null;
   /** A generation that owes news for longer makes /health fail: the model hangs. */
   readonly hangMs: number;
@@ -131,7 +131,7 @@ async function applyTemplate(engine: Engine, { request, response }: Exchange): P
 async function complete(engine: Engine, exchange: Exchange): Promise<void> {
   const { response } = exchange;
   const request = parseChatRequest(await readJson(exchange.request));
-  // Whoever left meanwhile is not answered.
+  // A client that has left meanwhile is not answered.
   if (response.destroyed) return;
   run(engine, request, response);
 }
@@ -192,13 +192,13 @@ function digest(text: string): Buffer {
 function sendError(response: ServerResponse, error: unknown): void {
   if (response.destroyed) return;
   if (response.headersSent) return void response.destroy();
-  const told =
+  const failure =
     error instanceof RequestError
       ? error
       : new RequestError([500, "server_error"], "Something went wrong inside the engine.");
-  const retry = told.status === 503 ? { "retry-after": "5" } : {};
-  response.writeHead(told.status, { "content-type": "application/json", ...retry });
-  response.end(writeError(told));
+  const retry = failure.status === 503 ? { "retry-after": "5" } : {};
+  response.writeHead(failure.status, { "content-type": "application/json", ...retry });
+  response.end(writeError(failure));
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

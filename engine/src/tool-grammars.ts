@@ -67,7 +67,7 @@ export function openToolGrammars(
   };
 }
 
-/** Whether the vocabulary has a character, or all of its bytes: some lack those that they never saw in training. */
+/** Whether the vocabulary has a character, or all of its bytes: some vocabularies lack bytes that were not in their training. */
 function openVocabularyCheck(model: LlamaModel): (character: string) => boolean {
   const known = new Map<string, boolean>();
   return (character) => {

@@ -25,13 +25,13 @@ export interface CallTexts {
 
 const nameCharacter = /[A-Za-z0-9_.-]/u;
 
-/** The syntax of a template; null where its calls cannot be told by a marker or where a name does not end. */
+/** The syntax of a template; null where its calls cannot be known by a marker or where a name does not end. */
 export function readSyntax({ paramsPrefix, prefix }: CallTexts): ToolSyntax | null {
   const begin = prefix.trimStart();
   const between = paramsPrefix.trimEnd();
   const [marker] = /^(?:<[^\s<>]+>|\[[^\s[\]]+\]|\S+)/u.exec(begin) ?? [""];
-  const told = marker.length >= 3 && between !== "" && !nameCharacter.test(between.charAt(0));
-  return told ? { marker, begin, between } : null;
+  const usable = marker.length >= 3 && between !== "" && !nameCharacter.test(between.charAt(0));
+  return usable ? { marker, begin, between } : null;
 }
 
 /** The character that ends a name. */
@@ -56,7 +56,7 @@ export function missingOf({ begin, marker }: ToolSyntax, written: string): strin
   return expected.trimStart();
 }
 
-/** What a model whose template knows no tools is told. */
+/** The system text for a model whose template knows no tools. */
 export function describeTools(tools: readonly Tool[]): string {
   const lines = tools.map(({ description, name, parameters }) =>
     JSON.stringify({

@@ -28,7 +28,7 @@ export class WeightsError extends Error {
   override readonly name = "WeightsError";
 }
 
-/** Path of weights that were checked; fetches them where they are missing or damaged. Throws a WeightsError. */
+/** Path of weights that were checked; fetches what is missing or damaged. Throws a WeightsError. */
 export async function ensureWeights(
   entry: CatalogEntry,
   folders: WeightsFolders,

@@ -11,7 +11,7 @@ import { describeFirstStart, describeStart, type FirstKey, type Started } from "
 /** How long the first screen waits for weights that load and for what a deployment tells of itself. */
 const readyWaitMs = 3_000;
 
-/** What a start is told with. */
+/** What `announce` needs to show a start on the terminal or in the log. */
 export interface Announcement {
   readonly config: Config;
   readonly log: Pick<Log, "pretty" | "print">;

@@ -175,7 +175,7 @@ console.log(finalOutput);`,
   ];
 }
 
-/** Coding agents; they need much context and a model that calls tools. */
+/** Coding agents, which need much context and a model that calls tools. */
 export function agentRecipes({ key, url }: Access, contextTokens: number): readonly Recipe[] {
   const outputTokens = Math.min(32_768, Math.floor(contextTokens / 4));
   const opencode = {

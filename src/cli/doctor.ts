@@ -13,7 +13,7 @@ import {
   describeEngine,
   findEngineReason,
   isGivenUp,
-  isNobodyThere,
+  isNothingListening,
   trySpeed,
 } from "./engine-trial.ts";
 import { checkFormats } from "./format-checks.ts";
@@ -44,7 +44,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Outc
 }
 
 /** Milliseconds: weights may load for minutes, a server elsewhere may be loading its own, and where none is none will be. */
-const patience = { embeddedMs: 600_000, elsewhereMs: 30_000, nobodyMs: 1_000 };
+const patience = { embeddedMs: 600_000, elsewhereMs: 30_000, noListenerMs: 1_000 };
 
 async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGenerator<Check> {
   const parsed = parseConfig(shell.environment(), shell.folder);
@@ -58,13 +58,13 @@ async function* checkSettings(shell: Shell, timeoutMs: number | null): AsyncGene
   yield passed("looks at", describeTargets(config, shell));
   yield settingsCheck(parsed.warnings);
   yield await checkLedger(config, shell);
-  const { elsewhereMs, embeddedMs, nobodyMs } = patience;
+  const { elsewhereMs, embeddedMs, noListenerMs } = patience;
   const usual =
     config.deployment === null
       ? // A source of weights that is not there is followed by the next.
-        { timeoutMs: embeddedMs, nobodyMs: embeddedMs }
-      : { timeoutMs: elsewhereMs, nobodyMs };
-  const asked = timeoutMs === null ? usual : { timeoutMs, nobodyMs: timeoutMs };
+        { timeoutMs: embeddedMs, noListenerMs: embeddedMs }
+      : { timeoutMs: elsewhereMs, noListenerMs };
+  const asked = timeoutMs === null ? usual : { timeoutMs, noListenerMs: timeoutMs };
   yield* checkOwnService(config, { shell, ...asked });
 }
 
@@ -130,13 +130,13 @@ interface OwnService {
   readonly shell: Shell;
   readonly timeoutMs: number;
   /** How long it waits where nothing listens. */
-  readonly nobodyMs: number;
+  readonly noListenerMs: number;
 }
 
 /** A service of its own over a ledger that is thrown away, so that no account pays and no key is needed. */
 async function* checkOwnService(
   config: Config,
-  { nobodyMs, shell, timeoutMs }: OwnService,
+  { noListenerMs, shell, timeoutMs }: OwnService,
 ): AsyncGenerator<Check> {
   const missing = config.deployment === null ? await findMissingWeights(config, timeoutMs) : null;
   if (missing !== null) {
@@ -159,7 +159,13 @@ async function* checkOwnService(
       telemetry,
       onProgress: (now) => progress.report(now),
     });
-    const ready = await waitUntilReady(gateway, { lines, config, progress, timeoutMs, nobodyMs });
+    const ready = await waitUntilReady(gateway, {
+      lines,
+      config,
+      progress,
+      timeoutMs,
+      noListenerMs,
+    });
     yield ready;
     if (!ready.ok || gateway.first === null) return;
     const access = { url: gateway.address.url, key: gateway.first.secret };
@@ -183,7 +189,7 @@ async function isModelSettingError(error: unknown): Promise<boolean> {
   return error instanceof ModelSettingError;
 }
 
-/** Whoever asks whether all is well did not ask for a download. */
+/** A check that fails where weights are missing: `doctor` never downloads. */
 async function findMissingWeights(config: Config, timeoutMs: number): Promise<Check | null> {
   const { runEngine } = await import("../deployment/embedded/run-engine.ts");
   let missing: Check | null = null;
@@ -247,13 +253,13 @@ interface Waiting {
   readonly lines: readonly string[];
   readonly progress: ProgressDisplay;
   readonly timeoutMs: number;
-  readonly nobodyMs: number;
+  readonly noListenerMs: number;
 }
 
 async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check> {
-  const { lines, nobodyMs, timeoutMs } = waiting;
+  const { lines, noListenerMs, timeoutMs } = waiting;
   const beganMs = performance.now();
-  const waitMs = (): number => (isNobodyThere(lines) ? nobodyMs : timeoutMs);
+  const waitMs = (): number => (isNothingListening(lines) ? noListenerMs : timeoutMs);
   let message = "it gave no answer";
   while (performance.now() - beganMs < waitMs() && !isGivenUp(lines)) {
     const response = await fetch(`${gateway.address.url}/readyz?deployment=1`, {
@@ -268,7 +274,7 @@ async function waitUntilReady(gateway: Gateway, waiting: Waiting): Promise<Check
     await sleep(250);
   }
   const cause = lastCause(lines);
-  // The log's words often begin with those that callers are told.
+  // The cause in the log often begins with the message of `/readyz`.
   const words =
     cause === null ? message : cause.startsWith(message) ? cause : `${message} (${cause})`;
   return failed("deployment", `not ready: ${words}`, adviseOnDeployment(waiting.config));

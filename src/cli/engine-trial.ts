@@ -76,7 +76,7 @@ export function findEngineReason(lines: readonly string[]): string | null {
 }
 
 /** Whether the last thing that went wrong was that nothing listens at the deployment's address. */
-export function isNobodyThere(lines: readonly string[]): boolean {
+export function isNothingListening(lines: readonly string[]): boolean {
   const reason = findEngineReason(lines);
   return reason !== null && /\b(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND)\b/.test(reason);
 }

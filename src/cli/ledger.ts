@@ -99,7 +99,7 @@ async function copyToPostgres(
   });
   source.beginMove();
   const rows = await orGivenUp(source, () => importLedger({ url }, source));
-  // From here on it is there: a file that stays as it is marked now can be moved again, and serves nobody meanwhile.
+  // From here on it is there: a file that keeps its mark can be moved again, and no service opens it meanwhile.
   const report = await target.verify([], true);
   if (!report.ok || report.heads.join() !== before.heads.join()) {
     source.giveUpMove();

@@ -77,7 +77,7 @@ async function fetchModel(
 ): Promise<string> {
   const progress = openProgress(shell.stderr, () => performance.now());
   const stop = stopWithSignal(shell);
-  const told: EngineEvent[] = [];
+  const events: EngineEvent[] = [];
   try {
     const { output } = await runEngine({
       command: "pull",
@@ -95,13 +95,13 @@ async function fetchModel(
             bytes: Number(event["bytes"]),
             totalBytes: Number(event["totalBytes"]),
           });
-        else told.push(event);
+        else events.push(event);
       },
       signal: stop.signal,
     });
     if (stop.signal.aborted)
       throw new CommandError("interrupted", 1, "Interrupted. The same command goes on from here.");
-    return pathOf(told.at(-1), { output, shell });
+    return pathOf(events.at(-1), { output, shell });
   } finally {
     progress.pause();
     stop.forget();

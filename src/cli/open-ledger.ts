@@ -5,7 +5,7 @@ import { CommandError, type Shell } from "./command.ts";
 import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
 /**
- * Opens the ledger of the settings, lets `use` work on it, which is told where it is too, closes it. Works while the
+ * Opens the ledger of the settings, lets `use` work on it, with the place where it is, closes it. Works while the
  * service runs. A ledger that is not there is made only where the command says so: one that was looked for in the wrong
  * folder would otherwise be found there, empty.
  */

@@ -314,7 +314,7 @@ function readOptional(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    // A folder of that name is somebody's virtual environment, not settings.
+    // A folder named .env is a virtual environment of Python, not settings.
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code === "ENOENT" || code === "EISDIR") return null;
     throw error;

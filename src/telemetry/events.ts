@@ -53,7 +53,7 @@ export interface Telemetry {
   leasesLost(facts: { readonly count: number }): void;
   reservationsExpired(facts: { readonly count: number }): void;
   ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
-  /** The ledger cannot be written: `/readyz` fails. Told once, until it can again. */
+  /** The ledger cannot be written: `/readyz` fails. One line, until it can be written again. */
   notReady(facts: { readonly reason: string; readonly cause: unknown }): void;
   /** A change of the service's own state, such as "listening", "draining", "model loaded". */
   lifecycle(

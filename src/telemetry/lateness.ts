@@ -3,8 +3,8 @@ import type { Timers } from "../timers.ts";
 const periodMs = 20;
 
 /**
- * Tells again and again how many seconds late a timer ran: what keeps the event loop busy keeps every stream waiting. The
- * monitor of node:perf_hooks cannot be read by two without one taking from the other.
+ * Observes every 20 ms how many seconds late a timer ran: what keeps the event loop busy keeps every stream waiting. The
+ * monitor of node:perf_hooks is reset by each reader, so that two readers would take from each other.
  */
 export function watchLateness(
   observe: (seconds: number) => void,

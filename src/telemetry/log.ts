@@ -26,7 +26,7 @@ export interface Log {
   flush(): void;
 }
 
-/** Opens the log. No line has the process id or the host: whoever collects lines knows them better. */
+/** Opens the log. No line has the process id or the host: the collector of the lines knows both better. */
 export function openLog(options: LogOptions): Log {
   const { level, format, terminal, destination } = options;
   const pretty = format === "pretty" || (format === "auto" && terminal);
@@ -57,7 +57,7 @@ export function openStandardOutput(): LogDestination & AsyncDisposable {
   output.once("close", end);
   let open = true;
   output.on("error", () => {
-    // Nobody reads any more, as with `| head`; the service goes on.
+    // The reader of the log has left, as with `| head`; the service goes on.
     open = false;
     output.destroy();
     end();

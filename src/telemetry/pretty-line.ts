@@ -18,7 +18,7 @@ export function formatPretty(line: string, coloured: boolean): string {
   const shown = coloured
     ? styleText(colours[name] ?? "cyan", label, { validateStream: false })
     : label;
-  // Elsewhere than on a terminal width is no matter, and whoever collects the lines wants them whole.
+  // Elsewhere than on a terminal width is no matter, and a collector of lines wants whole ones.
   if (coloured && event === "request") {
     const row = escaped(requestRow(fields));
     return name === "info"

@@ -1,6 +1,6 @@
 import type { Timers } from "../timers.ts";
 
-/** Lines that anyone can cause any number of: one is written a second, the others are counted. */
+/** Lines that a caller without a key can cause any number of: one is written a second, the others are counted. */
 export interface RepeatedLines extends Disposable {
   /** Whether this one is to be written. */
   isFirst(outcome: string): boolean;

@@ -18,7 +18,7 @@ import { quietTimers, type Timers } from "../timers.ts";
 export interface ServiceTelemetry extends Telemetry, Disposable {
   /** All metrics, in the text format that Prometheus reads. */
   metricsText(): Promise<string>;
-  /** Tells where the number of running generations is read. */
+  /** Sets where the number of running generations is read. */
   watchRunningGenerations(read: () => number): void;
   /** Requests, as `method`, `route` and `status`, that are counted from 0 on. */
   beginRequests(series: readonly (readonly [string, string, string])[]): void;
@@ -56,7 +56,7 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
     requestEnded(facts) {
       countRequest(metrics, facts);
       const level = requestLevel(facts);
-      // Whoever has no key can send any number; with one, the rate bounds them.
+      // A caller without a key can send any number of requests; those of a key are bounded by its rate.
       const first =
         level !== "info" || facts.accountId !== null || repeated.isFirst(outcomeOf(facts));
       lines[first ? level : "debug"](requestFields(facts, redact), "request");

@@ -26,8 +26,8 @@ function actionsOf(command: CommandUnknownOpts, path: readonly string[]): Action
   return [{ usage: [...name, ...words].join(" "), options }];
 }
 
-test("README.md lists the commands that there are, with their words and options, and no other", () => {
-  const rows = rowsOf(readDocument("README.md"), /^`(?:serve|[a-z]+(?: [a-z]+)?)[ `]/);
+test("docs/commands.md lists the commands that there are, with their words and options, and no other", () => {
+  const rows = rowsOf(readDocument("docs/commands.md"), /^`(?:serve|[a-z]+(?: [a-z]+)?)[ `]/);
   const listed = rows.flatMap(([cell = ""]) =>
     [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage),
   );
