@@ -144,6 +144,17 @@ describe("calls without an index", () => {
   });
 });
 
+test("a call that waits keeps its first name", () => {
+  expect(
+    read([
+      [0, "a", "f", "{"],
+      [1, "b", "get", '{"x"'],
+      [1, "b", "put", ":1}"],
+      [0, "", "", "}"],
+    ]),
+  ).toEqual(["a f {}", `b get ${one}`]);
+});
+
 test("of two calls with one id the second gets one of ours", () => {
   expect(
     read([
@@ -217,6 +228,14 @@ describe("what is no answer", () => {
     [
       "a name beyond all names",
       [[0, "a", "n".repeat(limits.upstreamCallNameCharactersMax + 1), ""]],
+      /name/u,
+    ],
+    [
+      "a name beyond all names that comes late",
+      [
+        [0, "a", "", ""],
+        [0, "", "n".repeat(limits.upstreamCallNameCharactersMax + 1), ""],
+      ],
       /name/u,
     ],
   ])("%s ends the answer", (_name, pieces, words) => {
