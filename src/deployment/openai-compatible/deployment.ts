@@ -73,7 +73,8 @@ class OpenaiCompatibleDeployment implements Deployment {
   readonly #routes: EngineRoutes;
   readonly #running = new Set<UpstreamGeneration>();
   readonly #closing = new AbortController();
-  #found: Discovery | null = null;
+  #found: Found | null = null;
+  #contextIsSure = true;
   /** Resolves when the deployment was found, or could not be and its model is known from the settings. */
   #ready = Promise.withResolvers<void>();
   #isReady = false;
@@ -224,6 +225,7 @@ class OpenaiCompatibleDeployment implements Deployment {
         const { contextTokens } = this.describe();
         const engine = { contextTokens, truncates: dialects[this.#dialect()].truncates };
         if (isOtherEngine(ending, engine)) this.#look();
+        else if (!this.#contextIsSure && this.#isLookDue()) this.#lookUnseen();
         sink.end(judgeEnding(ending, engine));
       },
     };
@@ -253,6 +255,10 @@ class OpenaiCompatibleDeployment implements Deployment {
   /** Looks for the deployment until it is found; one search at a time. */
   #look(): void {
     this.#looking ??= this.#lookUntilFound().finally(() => (this.#looking = null));
+  }
+
+  #isLookDue(): boolean {
+    return this.#parts.now() - this.#lookedAtMs >= limits.deploymentLookMsMin;
   }
 
   /** Looks once, and reports nothing where no answer comes: generations go on, and their own failures say more. */
@@ -286,7 +292,9 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
     this.#lookedAtMs = this.#parts.now();
-    const found = await discover(this.#routes.asking(signal), this.#base, this.#settings);
+    const told = await discover(this.#routes.asking(signal), this.#base, this.#settings);
+    const found = this.#withKnownContext(told);
+    this.#contextIsSure = told.contextIsSure;
     const { dialect, model, contextTokens, takesTools } = found;
     const isNews = this.#lastTrouble !== "" || !isDeepStrictEqual(found, this.#found);
     this.#found = found;
@@ -294,6 +302,14 @@ class OpenaiCompatibleDeployment implements Deployment {
     if (isNews)
       this.#parts.onLifecycle?.("deployment found", { dialect, model, contextTokens, takesTools });
     this.#becomeReady();
+  }
+
+  /** Of a model that is unloaded for a while, the context that it had stands. */
+  #withKnownContext({ contextIsSure, ...told }: Discovery): Found {
+    const before = this.#found;
+    return contextIsSure || before?.model !== told.model
+      ? told
+      : { ...told, contextTokens: before.contextTokens };
   }
 
   #becomeReady(): void {
@@ -309,6 +325,8 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#parts.onLifecycle?.("deployment not found", { reason });
   }
 }
+
+type Found = Omit<Discovery, "contextIsSure">;
 
 const lookAgainMsMin = 250;
 const lookAgainMsMax = 5_000;

@@ -8,6 +8,8 @@ export interface Discovery {
   /** The deployment's own name of its model. */
   readonly model: string;
   readonly contextTokens: number | null;
+  /** False where the engine tells the context only of a loaded model, and this one is not: it may be less. */
+  readonly contextIsSure: boolean;
   readonly takesTools: boolean;
   /** Whether a reasoning effort may be sent; engines that would refuse it say that their model does not think. */
   readonly takesEffort: boolean;
@@ -52,6 +54,7 @@ export async function discover(
     dialect,
     model,
     contextTokens: settings.contextTokens ?? facts.contextTokens,
+    contextIsSure: settings.contextTokens !== null || facts.contextIsSure,
     takesTools: facts.takesTools,
     takesEffort: facts.takesEffort,
     path: listed?.path ?? base.candidates[0] ?? "/v1",
@@ -111,6 +114,7 @@ async function detectDialect(
 
 interface EngineFacts {
   readonly contextTokens: number | null;
+  readonly contextIsSure: boolean;
   readonly takesTools: boolean;
   readonly takesEffort: boolean;
 }
@@ -135,13 +139,14 @@ async function engineFacts(
         meta["n_ctx"],
         meta["n_ctx_train"],
       ),
+      contextIsSure: true,
       // A template without a place for tools drops them, and `required` is answered in prose.
       takesTools: members(props["chat_template_caps"])["supports_tools"] !== false,
       takesEffort: true,
     };
   }
   if (found.dialect !== "ollama")
-    return { contextTokens: listed, takesTools: true, takesEffort: true };
+    return { contextTokens: listed, contextIsSure: true, takesTools: true, takesEffort: true };
   return ollamaFacts(ask, base, found.model);
 }
 
@@ -165,6 +170,7 @@ async function ollamaFacts(ask: Ask, base: BaseAddress, model: string): Promise<
       configured === undefined ? null : Number(configured),
       trained,
     ),
+    contextIsSure: loaded !== undefined,
     takesTools: can("tools"),
     takesEffort: can("thinking"),
   };

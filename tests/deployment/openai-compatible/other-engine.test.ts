@@ -139,3 +139,45 @@ describe("an engine that cuts long conversations instead of refusing them", () =
     expect(await record(deployment, prompt).ended).toMatchObject({ type: "finished" });
   });
 });
+
+describe("an engine that tells its context only while the model is loaded", () => {
+  const models = { data: [{ id: "the-model", owned_by: "library" }] };
+  const running = (contextTokens: number): { readonly body: object } => ({
+    body: { models: [{ name: "the-model", context_length: contextTokens }] },
+  });
+  const idle = { body: { models: [] } };
+
+  test("is asked again after an answer, and keeps what it told while the model is unloaded", async () => {
+    await using engine = await startScriptedDeployment();
+    engine.route("GET", "/v1/models", { body: models });
+    engine.route("GET", "/api/version", { body: { version: "0.17.4" } });
+    engine.route("POST", "/api/show", { body: { model_info: { "llama.context_length": 8_192 } } });
+    engine.route("GET", "/api/ps", idle);
+    const clock = openClock();
+    const told: unknown[] = [];
+    const onLifecycle = (_event: string, facts: Readonly<Record<string, unknown>>): void =>
+      void told.push(facts["contextTokens"]);
+    const parts = { now: clock.now, onLifecycle };
+    await using deployment = await openReadyDeployment(engine.url, {}, parts);
+    const answerAfter = async (ms: number): Promise<void> => {
+      const asked = showsOf(engine);
+      clock.pass(ms);
+      // An answer does not begin a look while another is under way.
+      do await record(deployment, prompt).ended;
+      while (showsOf(engine) === asked);
+    };
+    engine.route("GET", "/api/ps", running(2_048));
+    await answerAfter(limits.deploymentLookMsMin);
+    while (deployment.describe().contextTokens !== 2_048) await delay(2);
+    engine.route("GET", "/api/ps", idle);
+    await answerAfter(limits.deploymentKnownMs);
+    engine.route("GET", "/api/ps", running(1_024));
+    await answerAfter(limits.deploymentLookMsMin);
+    while (deployment.describe().contextTokens !== 1_024) await delay(2);
+    expect(told).toEqual([8_192, 2_048, 1_024]);
+  });
+});
+
+function showsOf({ otherRequests }: ScriptedDeployment): number {
+  return otherRequests.filter((request) => request === "POST /api/show").length;
+}
