@@ -13,11 +13,24 @@ export interface EngineStart {
   readonly alias: string;
 }
 
+/** The engines that the laws know. */
+export type EngineName = "llama-cpp" | "vllm" | "ollama" | "smg";
+
+/** Where an engine listens, and where the one behind it does. */
+export interface EnginePlace {
+  readonly port: number;
+  /** A second one, for engines that insist on telling their counts elsewhere. */
+  readonly sparePort: number;
+  readonly originBehind: string;
+}
+
 /** A real engine, installed. */
 export interface Engine {
-  readonly name: "llama-cpp" | "vllm";
+  readonly name: EngineName;
   /** As its own server says it. */
   readonly version: string;
+  /** The engine that it passes requests on to, started before it and killed with it. */
+  readonly behind?: Engine;
   /** Chat templates that make its model call a tool, call several times, and think; null: there is none for it. */
   readonly templates: {
     readonly calls: string;
@@ -28,16 +41,24 @@ export interface Engine {
   readonly namesStopSequence: boolean;
   /** How long it may take to load, with everything else that the machine does. */
   readonly loadMs: number;
-  command(port: number, start: EngineStart): Command;
-  readonly environment: Readonly<Record<string, string>>;
-  /** Requests under way, from one of its own routes. */
-  countRunning(origin: string): Promise<number>;
+  /** The route that answers 200 once it can be asked. */
+  readonly healthPath: string;
+  /** The name under which it lists a model. */
+  idOf(alias: string): string;
+  command(at: EnginePlace, start: EngineStart): Command;
+  environment(at: EnginePlace, start: EngineStart): Readonly<Record<string, string>>;
+  /** Requests under way, from one of its own routes, or from what it wrote since it was launched. */
+  countRunning(origin: string, log: string): Promise<number>;
+  /** Has it load its model, where it does not by itself. */
+  load?(origin: string, alias: string): Promise<void>;
 }
 
 /** An engine's process on a port of its own, which it keeps over restarts. */
 export interface EngineProcess extends AsyncDisposable {
   readonly engine: Engine;
   readonly origin: string;
+  /** The one that it passes requests on to; null: it answers itself. */
+  readonly behind: EngineProcess | null;
   /** Resolves when it answers. */
   start(change?: Partial<EngineStart>): Promise<void>;
   /** Starts it and does not wait. */
@@ -45,7 +66,7 @@ export interface EngineProcess extends AsyncDisposable {
   ready(): Promise<void>;
   kill(): Promise<void>;
   running(): Promise<number>;
-  /** What it wrote last, for the message of a failed test. */
+  /** What it wrote since it was launched. */
   readonly log: string;
 }
 
@@ -55,6 +76,8 @@ export async function openEngineProcess(
   start: Partial<EngineStart> = {},
 ): Promise<EngineProcess> {
   const port = await freePort();
+  const behind = engine.behind === undefined ? null : await openEngineProcess(engine.behind, start);
+  const at = { port, sparePort: await freePort(), originBehind: behind?.origin ?? "" };
   const origin = `http://127.0.0.1:${String(port)}`;
   let now: EngineStart = { template: null, contextTokens: 2_048, alias: "smol", ...start };
   let child: ChildProcess | null = null;
@@ -62,8 +85,10 @@ export async function openEngineProcess(
 
   function launch(change: Partial<EngineStart> = {}): void {
     now = { ...now, ...change };
-    const [program, ...words] = engine.command(port, now);
-    const env = { ...process.env, ...engine.environment };
+    behind?.launch(change);
+    const [program, ...words] = engine.command(at, now);
+    const env = { ...process.env, ...engine.environment(at, now) };
+    log = "";
     // A group of its own: vLLM has children, which are killed with it.
     const started = spawn(program, words, {
       env,
@@ -71,7 +96,7 @@ export async function openEngineProcess(
       detached: true,
     });
     for (const stream of [started.stdout, started.stderr])
-      stream.on("data", (bytes: Buffer) => (log = (log + bytes.toString("utf8")).slice(-20_000)));
+      stream.on("data", (bytes: Buffer) => (log += bytes.toString("utf8")));
     child = started;
   }
 
@@ -81,14 +106,19 @@ export async function openEngineProcess(
 
   async function ready(): Promise<void> {
     const until = performance.now() + engine.loadMs;
+    await behind?.ready();
     while (performance.now() < until && isAlive()) {
-      if (await answers(origin)) return;
+      if (await answers(`${origin}${engine.healthPath}`)) {
+        await engine.load?.(origin, now.alias);
+        return;
+      }
       await sleep(50);
     }
     throw new Error(`${engine.name} does not answer:\n${log.slice(-4_000)}`);
   }
 
   async function kill(): Promise<void> {
+    await behind?.kill();
     const ended = child;
     child = null;
     if (ended?.pid === undefined || ended.exitCode !== null || ended.signalCode !== null) return;
@@ -100,6 +130,7 @@ export async function openEngineProcess(
   return {
     engine,
     origin,
+    behind,
     launch,
     ready,
     kill,
@@ -107,7 +138,7 @@ export async function openEngineProcess(
       launch(change);
       await ready();
     },
-    running: () => engine.countRunning(origin),
+    running: () => behind?.running() ?? engine.countRunning(origin, log),
     get log() {
       return log;
     },
@@ -115,9 +146,9 @@ export async function openEngineProcess(
   };
 }
 
-async function answers(origin: string): Promise<boolean> {
+async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${origin}/health`)).ok;
+    return (await fetch(url)).ok;
   } catch {
     return false;
   }

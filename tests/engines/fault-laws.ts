@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { DeploymentDescription } from "../../src/deployment/deployment.ts";
 import { formats } from "../service/start-service.ts";
 import { type Answered, askEngine, askService } from "./answers.ts";
+import type { Laws } from "./laws.ts";
 import { type Served, serve } from "./served.ts";
 import { openEngineProcess } from "./engine.ts";
 
@@ -40,7 +42,7 @@ function startLong(
 }
 
 /** What breaks: clients that leave, engines that die, load, and come back as others. The last of an engine's laws. */
-export function describeFaults(served: () => Served): void {
+export function describeFaults(served: () => Served, law: Laws): void {
   describe.each(formats)("faults in $name", ({ name }) => {
     it.each([true, false])(
       "a client that leaves ends the engine's work; streamed: %s",
@@ -91,16 +93,19 @@ export function describeFaults(served: () => Served): void {
     restartMs,
   );
 
-  it(
-    "an engine that comes back with another name and context is followed",
+  const another = law("model");
+  another.test(
+    `an engine that comes back with another name and context is followed${another.because}`,
     async () => {
       const { engine, service } = served();
       await engine.kill();
       const away = await startLong(served(), "chat-completions", { stream: false });
       expect(away.status).toBe(503);
       await engine.start({ alias: "other", contextTokens: 1_024 });
-      await until("it is found", async () => service.gateway.describe().model === "other");
-      expect(service.gateway.describe()).toMatchObject({ model: "other", contextTokens: 1_024 });
+      const found = (): DeploymentDescription => service.gateway.describe();
+      const model = engine.engine.idOf("other");
+      await until("it is found", async () => found().model === model);
+      await until("its context is known", async () => found().contextTokens === 1_024);
       // As long as the old context allowed: the limit that goes to the engine must fit the new one.
       const again = await askService(service, "messages", {
         send: { messages: [{ role: "user", content: long }], stop_sequences: ["a", "e"] },

@@ -3,12 +3,14 @@ import { formats } from "../service/start-service.ts";
 import { askService } from "./answers.ts";
 import { openEngineProcess } from "./engine.ts";
 import { describeEngine } from "./engine-laws.ts";
+import { missingPrograms } from "./install/needed-programs.ts";
+import { llamaCppNeeds } from "./install/llama-cpp.ts";
 import { openLlamaCpp } from "./llama-cpp.ts";
 import { serve } from "./served.ts";
 
-describeEngine("llama.cpp", openLlamaCpp);
+describeEngine({ name: "llama.cpp", needs: llamaCppNeeds, cannot: {}, open: openLlamaCpp });
 
-describe("llama.cpp with other templates", () => {
+describe.skipIf(missingPrograms(llamaCppNeeds).length > 0)("llama.cpp with other templates", () => {
   it("says whether the model's own template takes tools", async () => {
     await using engine = await openEngineProcess(await openLlamaCpp());
     await engine.start();

@@ -19,8 +19,10 @@ export async function openLlamaCpp(): Promise<Engine> {
     },
     namesStopSequence: false,
     loadMs: 60_000,
-    environment: {},
-    command: (port, { alias, contextTokens, template }) => [
+    healthPath: "/health",
+    idOf: (alias) => alias,
+    environment: () => ({}),
+    command: ({ port }, { alias, contextTokens, template }) => [
       program,
       ...["-m", weights, "--port", String(port), "--alias", alias],
       // Its threads wait for each other by spinning: on a busy machine two are slower than one by far.

@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
+import type { Laws } from "./laws.ts";
 import type { Served } from "./served.ts";
 
 const parameters = {
@@ -23,9 +24,11 @@ function checkArguments(written: unknown): void {
 }
 
 /** A forced call, its result, and the next turn, as applications have them: with the vendors' own SDKs. */
-export function describeSdks(served: () => Served): void {
+export function describeSdks(served: () => Served, law: Laws): void {
   describe.each([false, true])("tool loops of the official SDKs, streamed: %s", (stream) => {
-    it("Chat Completions", async () => {
+    const { because, test } = law("forcedCalls");
+
+    test(`Chat Completions${because}`, async () => {
       const client = openai(served());
       const tools = [
         {
@@ -57,7 +60,7 @@ export function describeSdks(served: () => Served): void {
       expect(second.choices[0]?.message.content).toBeTruthy();
     });
 
-    it("Responses", async () => {
+    test(`Responses${because}`, async () => {
       const client = openai(served());
       const tools = [
         { type: "function" as const, name: "weather", description, parameters, strict: true },
@@ -85,7 +88,7 @@ export function describeSdks(served: () => Served): void {
       expect(second.output_text).toBeTruthy();
     });
 
-    it("Messages", async () => {
+    test(`Messages${because}`, async () => {
       const { service } = served();
       const client = new Anthropic({ baseURL: service.url, apiKey: service.key, maxRetries: 0 });
       const tools = [{ name: "weather", description, input_schema: parameters, strict: true }];

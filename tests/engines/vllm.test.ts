@@ -1,4 +1,4 @@
 import { describeEngine } from "./engine-laws.ts";
 import { openVllm } from "./vllm.ts";
 
-describeEngine("vLLM", openVllm);
+describeEngine({ name: "vLLM", needs: ["python3"], cannot: {}, open: openVllm });

@@ -14,8 +14,10 @@ export async function openVllm(): Promise<Engine> {
     namesStopSequence: true,
     // Ready in a minute on two idle cores; eager, since compiling the graphs takes five.
     loadMs: 600_000,
-    environment: { VLLM_CPU_KVCACHE_SPACE: "1", HF_HUB_OFFLINE: "1" },
-    command: (port, { alias, contextTokens, template }) => [
+    healthPath: "/health",
+    idOf: (alias) => alias,
+    environment: () => ({ VLLM_CPU_KVCACHE_SPACE: "1", HF_HUB_OFFLINE: "1" }),
+    command: ({ port }, { alias, contextTokens, template }) => [
       join(programs, "vllm"),
       ...["serve", folder, "--host", "127.0.0.1", "--port", String(port)],
       ...["--served-model-name", alias, "--max-model-len", String(contextTokens)],

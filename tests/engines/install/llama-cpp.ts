@@ -6,6 +6,9 @@ import { installOnce, runCommand } from "./install-folder.ts";
 /** The package whose source holds llama.cpp's, with its version. */
 export const llamaCppSource = { name: "llama-cpp-python", version: "0.3.36" };
 
+/** What must be in PATH to build it. */
+export const llamaCppNeeds = ["cmake", "cc", "c++", "python3", "tar"];
+
 // GGML_NATIVE builds for what the processor announces, and the server then dies at loading on virtual machines that
 // announce matrix units which they do not have; these are what every x86 server of the last ten years has.
 const processorFlags =
@@ -27,14 +30,9 @@ const flags = [
 
 /** Builds llama.cpp's own server, a quarter of an hour on two cores; gives the path of the program. */
 export async function installLlamaCpp(): Promise<string> {
-  const { name, version } = llamaCppSource;
+  const { version } = llamaCppSource;
   const folder = await installOnce(`llama-cpp-${version}`, flags, async (into) => {
-    const wanted = `${name}==${version}`;
-    const download = ["-m", "pip", "download", "--no-deps", "--no-binary", name] as const;
-    await runCommand(["python3", ...download, "--no-input", "-q", wanted], into);
-    const archive = readdirSync(into).find((file) => file.endsWith(".tar.gz"));
-    if (archive === undefined) throw new Error(`${wanted} has no source archive`);
-    await runCommand(["tar", "xzf", archive, "--strip-components=1"], into);
+    await unpackLlamaCpp(into);
     await runCommand(["cmake", "-S", "vendor/llama.cpp", "-B", "b", ...flags], into);
     const build = ["cmake", "--build", "b", "--target", "llama-server"] as const;
     await runCommand([...build, "-j", String(availableParallelism())], into);
@@ -43,4 +41,15 @@ export async function installLlamaCpp(): Promise<string> {
       if (file !== "llama-server") rmSync(join(into, file), { recursive: true });
   });
   return join(folder, "llama-server");
+}
+
+/** Downloads the package's source into a folder and unpacks it there; llama.cpp's is in `vendor/llama.cpp`. */
+export async function unpackLlamaCpp(into: string): Promise<void> {
+  const { name, version } = llamaCppSource;
+  const wanted = `${name}==${version}`;
+  const download = ["-m", "pip", "download", "--no-deps", "--no-binary", name] as const;
+  await runCommand(["python3", ...download, "--no-input", "-q", wanted], into);
+  const archive = readdirSync(into).find((file) => file.endsWith(".tar.gz"));
+  if (archive === undefined) throw new Error(`${wanted} has no source archive`);
+  await runCommand(["tar", "xzf", archive, "--strip-components=1"], into);
 }
