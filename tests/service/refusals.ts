@@ -1,46 +1,9 @@
 import { expect } from "vitest";
+import { errorContract } from "../wire/error-contract.ts";
 import type { TestService } from "./start-service.ts";
 
-/** The error table of the service as its clients were promised it; written down apart from the source. */
-const contract = {
-  invalid_request: [400, "invalid_request_error", "invalid_value", "invalid_request_error"],
-  not_offered: [400, "invalid_request_error", "unsupported_value", "invalid_request_error"],
-  input_too_large: [
-    400,
-    "invalid_request_error",
-    "context_length_exceeded",
-    "invalid_request_error",
-  ],
-  refused_by_deployment: [
-    400,
-    "invalid_request_error",
-    "refused_by_deployment",
-    "invalid_request_error",
-  ],
-  authentication: [401, "authentication_error", "invalid_api_key", "authentication_error"],
-  insufficient_credit: [402, "insufficient_quota", "insufficient_quota", "billing_error"],
-  account_disabled: [403, "permission_error", "account_disabled", "permission_error"],
-  not_found: [404, "invalid_request_error", "not_found", "not_found_error"],
-  method_not_allowed: [405, "invalid_request_error", "method_not_allowed", "invalid_request_error"],
-  request_timeout: [408, "invalid_request_error", "request_timeout", "invalid_request_error"],
-  body_too_large: [413, "invalid_request_error", "request_too_large", "request_too_large"],
-  unsupported_media_type: [
-    415,
-    "invalid_request_error",
-    "unsupported_media_type",
-    "invalid_request_error",
-  ],
-  upgrade_required: [426, "invalid_request_error", "upgrade_required", "invalid_request_error"],
-  rate_limited: [429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error"],
-  too_many_concurrent: [429, "rate_limit_error", "concurrency_limit_exceeded", "rate_limit_error"],
-  internal: [500, "server_error", "internal_error", "api_error"],
-  deployment_failed: [502, "server_error", "deployment_failed", "api_error"],
-  overloaded: [503, "server_error", "overloaded", "overloaded_error"],
-  deployment_timeout: [504, "server_error", "deployment_timeout", "timeout_error"],
-} as const satisfies Record<string, readonly [number, string, string, string]>;
-
 /** One row of the table. */
-export type RefusalCode = keyof typeof contract;
+export type RefusalCode = keyof typeof errorContract;
 
 const retryable: ReadonlySet<RefusalCode> = new Set([
   "rate_limited",
@@ -84,7 +47,8 @@ export function expectPlainRefusal(
   { status, headers, text }: PlainAnswer,
   expected: ExpectedRefusal,
 ): Record<string, unknown> {
-  const [openaiStatus, type, code, messagesType] = contract[expected.code];
+  const { messages: messagesType, openai, status: openaiStatus } = errorContract[expected.code];
+  const [type, code] = openai;
   const messages = expected.shape === "messages";
   const expectedStatus = messages && expected.code === "overloaded" ? 529 : openaiStatus;
   expect(status, text).toBe(expectedStatus);
