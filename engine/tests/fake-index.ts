@@ -7,7 +7,7 @@ export interface FakeIndexBehaviour {
   files: Record<string, Buffer>;
   /** HTML pages as the old protocol has them, or JSON as the new one. */
   pages: "html" | "json";
-  /** Hash told beside the links; null tells none. */
+  /** Hash beside the links; null: there is none. */
   sha256: string | null;
   /** Sends no byte of a file from this one on, and does not end; null sends it whole. */
   stallAfterBytes: number | null;

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 export interface FakeModelHostBehaviour {
   /** Bytes of each file, by path. */
   files: Record<string, Buffer>;
-  /** Told as Hugging Face tells it, in the answer to HEAD. */
+  /** Where Hugging Face has it: in the answer to HEAD. */
   linkedEtag: string | null;
   /** Sends bodies in steps with a pause between them. */
   slow: boolean;

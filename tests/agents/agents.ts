@@ -71,7 +71,7 @@ export const agents: readonly Agent[] = [claudeCode, codex, opencode];
 export const codexWithKnownModels: readonly Agent[] = [
   // A patch tool that is custom, with a grammar.
   "gpt-5.5",
-  // One tool that runs programs, in a namespace, told of in an item of the input.
+  // One tool that runs programs, in a namespace, described in an item of the input.
   "gpt-6.1-sol",
 ].map((model) => ({
   ...codex,

@@ -24,7 +24,7 @@ export interface Script {
   answer(request: RecordedRequest): readonly Step[];
 }
 
-/** A word that nobody can have guessed. */
+/** A word that no model can have guessed. */
 export function freshWord(): string {
   return `word-${randomBytes(8).toString("hex")}`;
 }

@@ -1,7 +1,7 @@
 import { dirname, posix } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 
-/** Imports by folder besides itself and the shared files: other folders, and `node:` modules or packages where told. */
+/** Imports by folder besides itself and the shared files: other folders, and `node:` modules or packages where the row names them. */
 interface Allowance {
   readonly folders: readonly string[];
   /** Absent: any. */

@@ -42,7 +42,7 @@ describe("a generation answers with its golden body", () => {
   }
 });
 
-/** Frames with their data parsed: the order of members is nobody's business, the order of frames is. */
+/** Frames with their data parsed: the order of members may be any, the order of frames may not. */
 function readable(frames: string): readonly unknown[] {
   return readFrames(frames).map((line: Line) => {
     if (line.kind === "comment") return line;

@@ -106,7 +106,7 @@ export function bodyOf(
   return ensureBody(format, wireFormats[format].buildResponse(collector.finish(finish), context));
 }
 
-// A shortage is never told without its figures.
+// A shortage always comes with its figures.
 const shortage: NonNullable<FailureFacts["shortage"]> = {
   balance: "1",
   held: "0.5",

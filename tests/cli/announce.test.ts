@@ -92,7 +92,7 @@ test.each([
   "elsewhere the key is in a file for this user alone, and the log names it: %o",
   async (where) => {
     const path = join(folder, "first-key");
-    // Left by a ledger that was deleted, and readable by everybody.
+    // Left by a ledger that was deleted, and readable by every user.
     writeFileSync(path, "trib_old\n", { mode: 0o644 });
     const told = await tell(where);
     expect(readFileSync(path, "utf8")).toBe(`${secret}\n`);

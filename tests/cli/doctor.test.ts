@@ -64,7 +64,7 @@ describe("doctor", () => {
     expect(report.checks.at(-1)).toMatchObject({
       name: "deployment",
       ok: false,
-      // The log's words repeat those that callers are told.
+      // The log's words repeat those of the answer to callers.
       message: expect.stringMatching(
         /^not ready: The deployment cannot be reached\. connect E\w+ \S+$/,
       ) as string,
@@ -108,7 +108,7 @@ describe("doctor", () => {
       "TRIBUTARY_PROT is no setting of Tributary",
     ]);
     expect(report.checks[2]?.fix).toContain("did you mean TRIBUTARY_PORT?");
-    // What to do is told once.
+    // The remedy stands there once.
     for (const { fix, message } of report.checks) expect(message).not.toContain(fix);
   });
 

@@ -16,7 +16,7 @@ export interface FakeEngineSettings {
   readonly words?: string;
   /** The answer's end waits until `release`. */
   readonly hold?: boolean;
-  /** Status of every generation; 200 unless told. */
+  /** Status of every generation; 200 where it is left out. */
   readonly status?: number;
 }
 

@@ -199,7 +199,7 @@ const kind: ClientKind = {
           ),
         toolRunner: (prompt) => run(prompt, { thread: false }),
         "toolRunner, streamed": (prompt) => run(prompt, { thread: false, stream: true }),
-        // What it does unless told otherwise: it tries a thread, and sends whole histories when there is none.
+        // What the SDK does by default: it tries a thread, and sends whole histories when there is none.
         "toolRunner of a thread": (prompt) => run(prompt, {}),
       },
     };

@@ -9,7 +9,7 @@ const errorStep: Step = {
   bytes: 'data: {"error":{"message":"boom","code":500}}\n\n',
 };
 
-/** Each way to fail has its class, is told once and not asked again where that is of no use. */
+/** Each way to fail has its class, comes once, and is not tried again where that is of no use. */
 export function describeErrors(kind: ClientKind, service: () => TestService): void {
   describe("errors", () => {
     async function expectError(

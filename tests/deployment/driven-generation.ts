@@ -13,7 +13,7 @@ import { type ManualTimers, openManualTimers } from "../doubles/manual-timers.ts
 /** Time limits of a driven generation, in milliseconds. */
 export const drivenTimes = { connectMs: 5_000, firstEventMs: 600_000, silenceMs: 120_000 } as const;
 
-/** A generation whose connections and clock are in the hands of the test, and what it told. */
+/** A generation whose connections and clock are in the hands of the test, and what its sink was called with. */
 export interface DrivenGeneration {
   readonly generation: UpstreamGeneration;
   readonly clock: ManualTimers;

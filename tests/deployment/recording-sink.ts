@@ -11,7 +11,7 @@ import type {
 /** More than any answer of a test has. */
 const outputTokensMax = 65_536;
 
-/** What a sink was told. The promise of the end rejects when the deployment did what its interface forbids. */
+/** What a sink was called with. The promise of the end rejects when the deployment did what its interface forbids. */
 export interface Recording {
   readonly generation: RunningGeneration;
   readonly acceptedCalls: number;

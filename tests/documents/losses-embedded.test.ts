@@ -94,7 +94,7 @@ function readChat(answer: JsonRecord): Omit<Answer, "status"> {
   };
 }
 
-/** Tokens that the engine has read: one a letter, so that what it was not told shows. */
+/** Tokens that the engine has read: one a letter, so that what the prompt leaves out shows. */
 async function read(send: JsonRecord): Promise<number> {
   const { inputTokens, status, text } = await ask({ ...send, max_completion_tokens: 1 });
   expect(status, text).toBe(200);
@@ -103,7 +103,7 @@ async function read(send: JsonRecord): Promise<number> {
 
 const hi = { role: "user", content: "Hi" };
 
-/** What the model says by chance after the letter a, from one seed unless told. */
+/** What the model says by chance after the letter a, from one seed where none is given. */
 async function say(options: JsonRecord): Promise<string> {
   const messages = [hi, { role: "assistant", content: "a" }];
   const { status, text } = await ask({ messages, seed: 7, ...options });

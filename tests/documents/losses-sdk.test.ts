@@ -286,7 +286,7 @@ const named: readonly (readonly [WireFormatName, readonly string[], Every<string
   ["messages", ["tools[*]"], messagesTools],
 ];
 
-// A message is known by its role, a tool without a type is custom, a date at the end of a type is told once for all.
+// A message is known by its role, a tool without a type is custom, a date at the end of a type stands for all dates.
 const alike = /^input\[message\]$|^tools\[custom\]$|_(?:\d{8}|\d{4}_\d{2}_\d{2})\]$/u;
 
 describe("docs/losses.md", () => {

@@ -8,7 +8,7 @@ import { readDocument, rowsOf } from "./tables.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Everything that can be told to a process's telemetry, once. */
+/** Every call that a process's telemetry takes, once. */
 async function tellEverything(): Promise<{
   readonly metrics: string;
   readonly lines: readonly string[];

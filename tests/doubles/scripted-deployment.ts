@@ -89,7 +89,7 @@ export interface ScriptedDeploymentSettings {
   readonly model?: string;
   readonly ownedBy?: string;
   readonly contextTokens?: number | null;
-  /** Status of its list of models; 200 unless told. */
+  /** Status of its list of models; 200 where it is left out. */
   readonly modelsStatus?: number;
   /** A fixed port, for a deployment that comes up late; 0 takes any. */
   readonly port?: number;
@@ -132,7 +132,7 @@ export async function startScriptedDeployment(
       answerRoute(request, response);
       return;
     }
-    // Which answer it is shows in the body, where answers are told apart by it.
+    // Which answer it is shows in the body, where answers are chosen by it.
     const early = marked.size === 0 && chosen === null ? (queued.shift() ?? always) : null;
     if (early?.[0]?.type === "reset-before-body") {
       request.socket.resetAndDestroy();

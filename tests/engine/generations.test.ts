@@ -259,7 +259,7 @@ describe("the embedded engine", () => {
     const recording = ask(engine.deployment, { outputTokensMax: 1_500 });
     await recording.begun;
     recording.generation.pause();
-    // What was read before the pause is told.
+    // What was read before the pause is in the recording.
     let shown = -1;
     await until(async () => {
       const before = shown;

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** A response over a real socket, and a client that reads nothing until it is told to. */
+/** A response over a real socket, and a client that reads nothing until the test lets it. */
 async function openPair(): Promise<{
   readonly response: ServerResponse;
   /** Begins to read once the head is there; resolves with what was read so far. */

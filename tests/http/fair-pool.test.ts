@@ -10,7 +10,7 @@ interface Task {
 
 interface PoolOptions {
   readonly threads: number;
-  /** When its threads have stopped; at once unless told. */
+  /** When its threads have stopped; at once where it is left out. */
   readonly stopped?: Promise<void>;
 }
 

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** Responses to `count` requests on one connection, whose client reads only when it is told to. */
+/** Responses to `count` requests on one connection, whose client reads only when the test lets it. */
 async function openResponses(count: number): Promise<{
   readonly responses: readonly ServerResponse[];
   readonly client: Socket;

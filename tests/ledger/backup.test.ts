@@ -48,7 +48,7 @@ async function startLoad(ledger: StoreLedger): Promise<Load> {
     }
   };
   const callers = keys.map(call);
-  // Rejections are told where they are waited for.
+  // Rejections show where their promises are awaited.
   for (const caller of callers) caller.catch(() => undefined);
   return {
     secret: keys[0] ?? "",

@@ -5,7 +5,7 @@ import type { RequestId } from "../../src/ledger/records.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 import type { GivenBack } from "../../src/ledger/ledger.ts";
 
-/** Time that moves when told, with the timers that come due on the way. */
+/** Time that moves when the test moves it, with the timers that come due on the way. */
 class FakeTime {
   nowMs = 0;
   private timers: { readonly atMs: number; readonly callback: () => void }[] = [];

@@ -112,7 +112,7 @@ export async function startPostgres(
   };
 }
 
-/** The server refuses to run as root: then it gets the user that its package has made, or nobody. */
+/** The server refuses to run as root: then it gets the user that its package has made, or the one named nobody. */
 async function unprivileged(): Promise<{ readonly uid: number; readonly gid: number } | null> {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {

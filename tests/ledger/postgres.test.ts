@@ -6,7 +6,7 @@ import { execute, postgresTests, startPostgres, type PostgresServer } from "./po
 import { codeOf, defaultSettings } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
-// Replicas on one server: what they promise together, and what happens when the server goes away.
+// Replicas on one server: what the replicas promise together, and what happens when the server goes away.
 
 let server: PostgresServer;
 let databases = 0;

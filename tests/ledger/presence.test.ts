@@ -120,7 +120,7 @@ describe("a lease that no process that lives can have", () => {
     const till = openTill(store, "a", credit);
     const year = 31_536_000_000;
     till.admit("req_1", {}, year);
-    // A clock that is corrected by less than a lease takes nothing from anybody.
+    // A clock that is corrected by less than a lease takes nothing from any process.
     till.admit("req_2", {}, 60_000);
     expect(run(store, "expire", null, 0)).toBe(1);
     expect(till.show().heldNanos).toBeGreaterThan(0n);

@@ -46,7 +46,7 @@ describe("authorize", () => {
     run(store, "revokeKey", "key_a");
     expect(refusal(() => till.authorize())).toBe("authentication");
     expect(refusal(() => till.admit("req_2", { caller }))).toBe("authentication");
-    // A wrong key is not told that it was revoked.
+    // The refusal of a wrong key does not say that the key was revoked.
     const wrong = { accountId: "acct_a", keyId: "key_a", secretHash: secretHash("x") } as const;
     expect(
       failureOf(() => run(store, "authorize", { ...wrong, ticketId: null, needsCredit: false }))

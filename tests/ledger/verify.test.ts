@@ -12,7 +12,7 @@ import { openStore } from "../../src/ledger/sqlite/store.ts";
 import type { VerifyReport } from "../../src/ledger/verify-journal.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 
-// One ledger with two accounts; each test damages a copy as somebody with the file in hands could, and says which
+// One ledger with two accounts; each test damages a copy as a program with the file in hands could, and says which
 // entry is named. Of acct_ann: 1 credit, 2 reserve, 3 settle, 4 reserve, 5 settle, 6 takeback, 7 reserve, 8 expire,
 // 9 reserve, which is open. Of acct_bob: 1 credit, 2 reserve, 3 settle.
 
@@ -57,7 +57,7 @@ function firstBad(report: VerifyReport): string {
   return `${problem?.account ?? ""}:${String(problem?.sequence)} ${problem?.code ?? ""}`;
 }
 
-/** As somebody who has the file and no scruples: no trigger, no key and no check is in the way. */
+/** As a program that owns the file: no trigger, no key and no check is in the way. */
 function damage(sql: string, ...values: readonly SQLInputValue[]): void {
   using database = openRaw();
   if (values.length === 0) database.exec(sql);

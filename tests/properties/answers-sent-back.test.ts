@@ -68,6 +68,8 @@ function joinTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   return joined;
 }
 
+// For example: the service answers with a text "Let me look." and a call of `weather`. The next request carries that answer in its history,
+// and the conversation read from it has the same two parts.
 describe("an answer that comes back in the history", () => {
   it.each(formats)("is what the model said, %s", (format) => {
     const request = plainRequest(format, offeredTools[format]);

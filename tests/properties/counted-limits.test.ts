@@ -64,6 +64,7 @@ function extra(list: readonly JsonRecord[]): JsonRecord {
   };
 }
 
+// For example: a Messages request of 2,000 messages is read, and one of 2,001 is refused with the words "2,000".
 describe.each(formats)("the counted limits of %s", (format) => {
   const input = format === "responses" ? "input" : "messages";
 

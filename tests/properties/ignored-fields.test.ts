@@ -9,7 +9,7 @@ import { caseFiles, isRecord, readJson, type JsonRecord } from "../cases/files.t
 
 const formats: readonly WireFormatName[] = ["chat-completions", "responses", "messages"];
 
-/** Top-level fields that docs/losses.md calls ignored, and some that nobody knows. */
+/** Top-level fields that docs/losses.md calls ignored, and some that no format has. */
 function ignored(format: WireFormatName): readonly string[] {
   return [...ignoredFields(format), "x_unknown", "__proto__", "constructor"];
 }
@@ -52,6 +52,8 @@ function withFieldInside(value: unknown, name: string, added: unknown): unknown 
   return Object.fromEntries([...entries, [name, added]]);
 }
 
+// For example: `{"messages": [...], "user": X}` is the same request for X = "ada", 7, null or [{}], and so is one in which `x_unknown`
+// stands in a message.
 describe.each(formats)("in %s", (format) => {
   it("any value of an ignored field leaves the request as it was", () => {
     fc.assert(

@@ -19,6 +19,8 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   ),
 });
 
+// For example: in `{"messages": [{"role": "user", "content": "Hi"}]}` the mutation "replace, place 2, value 1e308" makes the role a number:
+// refused as invalid_request, with its place. "duplicate, place 1" makes two messages of one: understood.
 describe.each(formats)("a mutated request in %s", (format) => {
   it("is understood or refused with a code, and at least two in five are understood", () => {
     let accepted = 0;

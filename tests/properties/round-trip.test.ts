@@ -179,6 +179,8 @@ function isSaid(format: WireFormatName, topic: LossTopic, body: unknown): boolea
   return fields.some((field) => valuesAt(body, field).length > 0);
 }
 
+// For example: system "Be brief.", user "Weather?", a call of `weather` and its result. Spelled in Messages, read by the service, spelled in
+// Responses from what was read, read again: the two conversations are equal.
 describe("a conversation", () => {
   it("is the same after Chat Completions, Messages, Responses and Chat Completions again", () => {
     const way: readonly WireFormatName[] = [

@@ -18,7 +18,11 @@ export interface Said {
   readonly outputTokens: number | null;
 }
 
-/** The body in which a client of a format says it; reasoning as this service had sealed it there. */
+/**
+ * The body in which a client of a format says it; reasoning as this service had sealed it there. For example, user "Hi" and system
+ * "Be brief." in Responses: `{"instructions": "Be brief.", "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}]}`
+ * and the rest that was said.
+ */
 export function spellConversation(
   format: WireFormatName,
   said: Said,

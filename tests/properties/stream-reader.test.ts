@@ -14,6 +14,8 @@ import {
 
 const formats: readonly WireFormatName[] = ["chat-completions", "responses", "messages"];
 
+// For example: text-start, text-delta "Hel", text-delta "lo", text-end, finish. A reader that shares no code with the encoder has the frames
+// of them as one text "Hello" and the finish.
 describe.each(formats)("a %s stream", (format) => {
   const request = plainRequest(format, offeredTools[format]);
 

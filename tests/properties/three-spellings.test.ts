@@ -175,6 +175,8 @@ function turnsOf(sayings: readonly Saying[]): readonly Turn[] {
   return turns;
 }
 
+// For example: user "Hi" is `{"role":"user","content":"Hi"}` in Chat Completions and in Messages, and `"input":"Hi"` in Responses; the
+// service reads one conversation of one turn from all of them.
 describe("one conversation", () => {
   it.each(formats)("is read out of %s as it was said", (format) => {
     fc.assert(

@@ -18,7 +18,10 @@ export interface Tellable {
   readonly finish: ReadFinish | null;
 }
 
-/** What a reader of a stream can know of a generation: what the format has no word for is left out. */
+/**
+ * What a reader of a stream can know of a generation: what the format has no word for is left out. For example, texts "a" and "b" in a row
+ * are one text "ab" in Chat Completions, and a custom call with the arguments `{"input":"ls"}` has the input `ls` in Responses.
+ */
 export function tellable(
   format: WireFormatName,
   { events, finish }: Tellable,
@@ -34,7 +37,10 @@ export function tellable(
   };
 }
 
-/** The pieces of custom calls as one, since their raw text may be cut elsewhere than the arguments were. */
+/**
+ * The pieces of custom calls as one, since their raw text may be cut elsewhere than the arguments were: the pieces `{"inp` and `ut":"ls"}` are
+ * `{"input":"ls"}`.
+ */
 export function joinCustomCalls(
   events: readonly GenerationEvent[],
   isCustomCall: (name: string) => boolean,

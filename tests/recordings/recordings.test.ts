@@ -109,7 +109,7 @@ interface Answered {
 
 const generations = new Set(["/v1/chat/completions", "/v1/responses", "/v1/messages"]);
 
-/** A body without what the model is not told: all that a service of this kind may leave out. */
+/** A body without what the model does not see: all that a service of this kind may leave out. */
 function toldToModel(body: JsonRecord): JsonRecord {
   const { input, messages, system, tools } = body;
   return {

@@ -6,7 +6,7 @@ export interface StableForm {
   call(what: string, request: CapturedRequest): RecordedCall;
 }
 
-/** Members whose text is somebody's words: a prompt, an answer, a description. They are told by their length alone. */
+/** Members whose text is words: a prompt, an answer, a description. The stable form has their length alone. */
 const proseKeys: ReadonlySet<string> = new Set([
   "text",
   "content",
@@ -126,7 +126,7 @@ export function openStableForm(known: readonly (readonly [string, string])[]): S
   };
 }
 
-/** A time is told by its unit alone. */
+/** Of a time the stable form has the unit alone. */
 function number(given: number): number {
   const range = timeRanges.find(([min, max]) => given >= min && given < max);
   return range === undefined ? given : range[0];

@@ -167,7 +167,7 @@ describe("GET /receipts/{request id}", () => {
     );
     const [[, first]] = answers as [[number, Record<string, unknown>]];
     const message = first["message"];
-    // Nobody can tell from the answer whether the other account's request exists.
+    // The answer does not show whether the other account's request exists.
     for (const [status, error] of answers) {
       expect(status).toBe(404);
       expect(error).toMatchObject({ code: "not_found", message });

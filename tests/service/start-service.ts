@@ -57,7 +57,7 @@ export interface PostInit {
 export interface TestServiceSettings {
   readonly environment?: Readonly<Record<string, string>>;
   readonly deployment?: ScriptedDeploymentSettings;
-  /** Timers of the telemetry; the process's own unless told. */
+  /** Timers of the telemetry; the process's own where they are left out. */
   readonly telemetryTimers?: Timers;
 }
 

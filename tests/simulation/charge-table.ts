@@ -9,9 +9,9 @@ export interface Story {
   readonly plan: RequestPlan;
   readonly said: Said;
   readonly servedBy: Process;
-  /** Who ended it first; null: nobody. */
+  /** What ended it first; null: nothing did. */
   stoppedBy: "client" | "lease" | "service" | null;
-  /** What the service told its client; null: nothing yet. */
+  /** What the service answered its client; null: nothing yet. */
   told: { readonly type: string; readonly code: string | null } | null;
   /** When its settlement was first sent, by the clock that never jumps. */
   settledFromMs: number | null;

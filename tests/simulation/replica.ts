@@ -24,7 +24,7 @@ export interface ReplicaParts {
   readonly rules: Rules;
   readonly process: Process;
   readonly client: StoreClient;
-  /** Told of a rule that was broken: thrown, it would be taken for a failure of a request. */
+  /** Called with a rule that was broken: thrown, it would be taken for a failure of a request. */
   readonly fail: (violation: Violation) => void;
   readonly onPhase: (plan: RequestPlan, phase: Phase) => void;
   /** What was charged for a request by the model, in nanos. */

@@ -41,7 +41,7 @@ export async function runPlan(
   const world = new World(seed, parts.traced);
   const run = new Run(plan, world, parts.store);
   let violation: Violation | null = null;
-  // What goes wrong inside a promise that nobody waits for.
+  // What goes wrong inside a promise that no code awaits.
   const caught = (error: unknown): void => {
     run.fail(error);
   };
@@ -475,7 +475,7 @@ class Run {
   }
 }
 
-/** What a replica is told of itself: a store that shares its process knows it from the lock that it keeps. */
+/** What a replica gets to know of itself: a store that shares its process knows it from the lock that it keeps. */
 function toldWhetherHeard(
   calls: readonly StoreCall[],
   answers: readonly StoreAnswer[],

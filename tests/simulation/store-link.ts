@@ -18,7 +18,7 @@ export interface LinkParts {
   readonly execute: (calls: readonly StoreCall[]) => Promise<readonly StoreAnswer[]>;
   /** What becomes of this call; asked once a call. */
   readonly fault: (call: StoreCall) => CallFault;
-  /** Told of every call as it is sent, and as it has been done. */
+  /** Called with every call as it is sent, and as it has been done. */
   readonly onSent: (call: StoreCall) => void;
   readonly onDone: (call: StoreCall) => void;
 }

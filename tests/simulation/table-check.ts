@@ -42,7 +42,7 @@ export class TableCheck {
     answers: readonly StoreAnswer[],
   ): Promise<void> {
     const expected = calls.map((call) => this.model.apply(call, by));
-    // Most looks find nobody; the next call that changes something is looked at closely.
+    // Most looks find no dead process; the next call that changes something is looked at closely.
     if (
       calls.every(({ name }, at) => name === "giveBackDead" && isEmpty(expected[at], answers[at]))
     )

@@ -6,9 +6,9 @@ export interface Process {
   readonly name: string;
   alive: boolean;
   frozenUntilMs: number;
-  /** Whether it stood still or was told to end: then its leases may be lost. */
+  /** Whether it stood still or had a signal to end: then its leases may be lost. */
   disturbed: boolean;
-  /** Whether it stood still or was told to end, and is not only taken for dead. */
+  /** Whether it stood still or had a signal to end, and is not only taken for dead. */
   stopped: boolean;
   /** Until then it cannot say that it lives; null: it says so. */
   unheardUntilMs: number | null;

@@ -22,7 +22,7 @@ import { defaultSettings } from "../ledger/support.ts";
 
 // A replica and its server while the server restarts, the network between them passes nothing or little, the disk is
 // full, or the clock is set back: nothing is lost, nothing is charged twice, what was held returns, the ledger verifies,
-// and each fault is told with what to do.
+// and each fault comes with its remedy.
 
 const startingNanos = 10n ** 15n;
 /** What `settlementOf` charges at the default prices. */
@@ -99,7 +99,7 @@ interface Replica extends AsyncDisposable {
   readonly ledger: StoreLedger;
   readonly caller: Caller;
   readonly secret: string;
-  /** What the log was told of settlements that had to be tried again. */
+  /** Lines of the log about settlements that had to be tried again. */
   readonly told: StoreFault[];
 }
 

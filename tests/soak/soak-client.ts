@@ -91,7 +91,7 @@ async function send(
   parts: { readonly order: SoakOrder; readonly key: string },
 ): Promise<Seen> {
   const controller = new AbortController();
-  // A frozen replica answers nothing; nobody waits for ever.
+  // A frozen replica answers nothing, and no client waits for ever.
   const timer = setTimeout(() => controller.abort(), 20_000);
   let requestId: string | null = null;
   let status = 0;

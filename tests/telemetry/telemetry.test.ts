@@ -129,7 +129,7 @@ describe("a request that ended", () => {
     const { telemetry, lines } = open();
     telemetry.requestEnded({ ...request, method: "GET", route: "/healthz", generation: null });
     expect(lines()).toEqual([]);
-    // That it is not ready is told once, by itself.
+    // A process that is not ready has a line of its own, once.
     telemetry.requestEnded({ ...request, route: "/readyz", status: 503, generation: null });
     expect(lines()).toEqual([]);
     telemetry.requestEnded({ ...request, route: "/readyz", status: 500, failureCode: "internal" });

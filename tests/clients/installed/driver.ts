@@ -26,7 +26,7 @@ export interface Order extends Connection {
   readonly way?: string;
 }
 
-/** A program in the client's own language that does with the client what it is told, and tells what it saw. */
+/** A program in the client's own language that does with the client what the script says, and prints what it saw. */
 export interface Driver {
   ask(order: Order, question?: Pick<Question, "signal" | "onText">): Promise<unknown>;
 }

@@ -94,7 +94,7 @@ function writeFormat(losses: Losses): string {
   return writeTable([["field", "becomes", "how"], ...rows]);
 }
 
-/** A name that only goes on after the last whole one before it, or ends otherwise, is told from there. */
+/** A name that only goes on after the last whole one before it, or ends otherwise, is written from there. */
 function shorten(fields: readonly string[]): readonly string[] {
   let whole: readonly string[] = [];
   return fields.map((field) => {

@@ -5,7 +5,7 @@ import {
   dialects,
 } from "../../../../src/deployment/openai-compatible/dialect.ts";
 
-/** What becomes of a conversation on its way to an engine that speaks a dialect, told from the dialect itself. */
+/** What becomes of a conversation on its way to an engine that speaks a dialect, read from the dialect itself. */
 export function openaiCompatibleLosses(name: DialectName): EngineLosses {
   const dialect = dialects[name];
   return {
@@ -57,7 +57,7 @@ function oneTool({ namedToolChoice, toolChoice }: Dialect): EngineLoss {
     : lost("only that tool is shown; the engine may answer in words");
 }
 
-/** Words that stay are told first, then what the others become. */
+/** Words that stay come first, then what the others become. */
 function efforts({ reasoningEfforts }: Dialect): EngineLoss {
   const kept: string[] = [];
   const others: string[] = [];
