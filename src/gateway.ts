@@ -1,7 +1,7 @@
 import type { Config } from "./config/config.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
-import type { EngineAddress } from "./deployment/embedded/deployment.ts";
-import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/deployment.ts";
+import type { EngineAddress } from "./deployment/embedded/embedded-deployment.ts";
+import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/openai-deployment.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
 import { openLookPace } from "./http/look-pace.ts";
@@ -155,7 +155,7 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
       onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
     });
   // Loaded only when it is wanted: a service in front of another deployment starts without it.
-  const { openEmbeddedDeployment } = await import("./deployment/embedded/deployment.ts");
+  const { openEmbeddedDeployment } = await import("./deployment/embedded/embedded-deployment.ts");
   return openEmbeddedDeployment(config, {
     now: () => performance.now(),
     onProgress: parts.onProgress,

@@ -144,7 +144,7 @@ async function findReach(config: Config): Promise<Reach> {
   if (config.deployment === null)
     return { fits: false, contextTokens: config.contextTokens, takesTools: null };
   const { openOpenaiCompatibleDeployment } =
-    await import("../deployment/openai-compatible/deployment.ts");
+    await import("../deployment/openai-compatible/openai-deployment.ts");
   const { newId } = await import("../new-id.ts");
   await using deployment = openOpenaiCompatibleDeployment(config.deployment, {
     now: Date.now,

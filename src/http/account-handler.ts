@@ -2,7 +2,7 @@ import { formatCredit } from "../admission/price.ts";
 import { formatHead } from "../ledger/journal.ts";
 import { type CallerAccount, pricesToJson, type Receipt } from "../ledger/receipt.ts";
 import { limits } from "../limits.ts";
-import { authorize } from "./authorize.ts";
+import { authorize } from "./authorization.ts";
 import { answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";

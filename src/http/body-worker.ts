@@ -1,7 +1,7 @@
 import { readlinkSync } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
-import { prepareOpenaiPrompt } from "../deployment/openai-compatible/request.ts";
+import { prepareOpenaiPrompt } from "../deployment/openai-compatible/openai-prompt.ts";
 import type { PromptSettings } from "../deployment/deployment.ts";
 import { failureFromUnknown, failureToData } from "../failure.ts";
 import { limits } from "../limits.ts";

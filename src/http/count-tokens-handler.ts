@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { authorize, withTicketBack } from "./authorize.ts";
+import { authorize, withTicketBack } from "./authorization.ts";
 import { answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { readRequestBody } from "./request-body.ts";

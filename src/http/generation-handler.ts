@@ -13,7 +13,7 @@ import type { Caller } from "../ledger/ledger.ts";
 import { limits } from "../limits.ts";
 import { openReasoningSeal, type ReasoningSeal } from "../seal/reasoning-seal.ts";
 import { type AnswerWriter, openStreamedAnswer, openWholeAnswer } from "./answer-writer.ts";
-import { type Authorized, authorize, shuttingDown, withTicketBack } from "./authorize.ts";
+import { type Authorized, authorize, shuttingDown, withTicketBack } from "./authorization.ts";
 import type { Exchange } from "./exchange.ts";
 import { inputTooLarge, type PreparedRequest, prepareRequest } from "./prepare-request.ts";
 import { readRequestBody } from "./request-body.ts";

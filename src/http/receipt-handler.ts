@@ -1,6 +1,6 @@
 import { Failure } from "../failure.ts";
 import { receiptToJson } from "../ledger/receipt.ts";
-import { authorize } from "./authorize.ts";
+import { authorize } from "./authorization.ts";
 import { answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Service } from "./service.ts";

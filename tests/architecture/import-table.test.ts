@@ -35,7 +35,7 @@ test.each([
   ["formats/messages/request.ts", 'import type { X } from "../../deployment/deployment.ts";'],
   ["formats/wire-format.ts", 'import { x } from "./messages/format.ts";'],
   [
-    "deployment/embedded/deployment.ts",
+    "deployment/embedded/embedded-deployment.ts",
     'import { x } from "../openai-compatible/answer-reader.ts";',
   ],
   ["deployment/deployment.ts", 'import { x } from "../formats/wire-format.ts";'],

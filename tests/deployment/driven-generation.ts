@@ -5,7 +5,7 @@ import type {
   Connections,
   RequestHandler,
 } from "../../src/deployment/openai-compatible/connections.ts";
-import { failureOfStreamError } from "../../src/deployment/openai-compatible/fault.ts";
+import { failureOfStreamError } from "../../src/deployment/openai-compatible/engine-failure.ts";
 import { UpstreamGeneration } from "../../src/deployment/openai-compatible/upstream-generation.ts";
 import { Failure } from "../../src/failure.ts";
 import { type ManualTimers, openManualTimers } from "../doubles/manual-timers.ts";

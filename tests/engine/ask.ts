@@ -14,7 +14,7 @@ import type { Usage } from "../../src/conversation/generation-event.ts";
 import {
   openEmbeddedDeployment,
   type EmbeddedDeployment,
-} from "../../src/deployment/embedded/deployment.ts";
+} from "../../src/deployment/embedded/embedded-deployment.ts";
 import type { EmbeddedSettings } from "../../src/deployment/embedded/engine-settings.ts";
 import type { GenerationSink, Prompt } from "../../src/deployment/deployment.ts";
 import { connectEngine } from "../../src/gateway.ts";

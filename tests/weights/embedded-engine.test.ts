@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import type { EmbeddedDeployment } from "../../src/deployment/embedded/embedded-deployment.ts";
 import { fetchModel, findModel, listModels } from "../../engine/src/models.ts";
 import { answer, ask, counts, openEmbedded, until, untilReady } from "../engine/ask.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Tool } from "../../src/conversation/conversation.ts";
-import type { EmbeddedDeployment } from "../../src/deployment/embedded/deployment.ts";
+import type { EmbeddedDeployment } from "../../src/deployment/embedded/embedded-deployment.ts";
 import { ask, openEmbedded, until, type LifecycleLine } from "../engine/ask.ts";
 import { makeParametersCases } from "../../engine/tests/schema-arbitrary.ts";
 

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { OpenaiCompatibleSettings } from "../../../src/deployment/openai-compatible/deployment.ts";
+import type { OpenaiCompatibleSettings } from "../../../src/deployment/openai-compatible/openai-deployment.ts";
 import {
   type ScriptedDeployment,
   startScriptedDeployment,

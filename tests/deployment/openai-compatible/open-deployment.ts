@@ -3,7 +3,7 @@ import {
   openOpenaiCompatibleDeployment,
   type OpenaiCompatibleParts,
   type OpenaiCompatibleSettings,
-} from "../../../src/deployment/openai-compatible/deployment.ts";
+} from "../../../src/deployment/openai-compatible/openai-deployment.ts";
 
 /** Opens a deployment at the address, with time limits that no healthy test meets. */
 export function openDeployment(

@@ -1,7 +1,7 @@
 import { openEventOrderCheck } from "../../../src/conversation/check-event-order.ts";
 import type { GenerationEvent, Usage } from "../../../src/conversation/generation-event.ts";
 import { openAnswerReader } from "../../../src/deployment/openai-compatible/answer-reader.ts";
-import { failureOfStreamError } from "../../../src/deployment/openai-compatible/fault.ts";
+import { failureOfStreamError } from "../../../src/deployment/openai-compatible/engine-failure.ts";
 import { Failure } from "../../../src/failure.ts";
 
 /** A whole answer as it was understood. */

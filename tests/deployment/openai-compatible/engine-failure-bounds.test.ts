@@ -3,7 +3,7 @@ import { DeploymentRefusal } from "../../../src/deployment/deployment-refusal.ts
 import {
   failureOfAnswer,
   failureOfStreamError,
-} from "../../../src/deployment/openai-compatible/fault.ts";
+} from "../../../src/deployment/openai-compatible/engine-failure.ts";
 import type { Failure } from "../../../src/failure.ts";
 import { limits } from "../../../src/limits.ts";
 

@@ -10,7 +10,7 @@ import {
   completeBody,
   openaiPromptSettings,
   prepareOpenaiPrompt,
-} from "../../../src/deployment/openai-compatible/request.ts";
+} from "../../../src/deployment/openai-compatible/openai-prompt.ts";
 
 const noOptions: GenerationOptions = {
   temperature: null,

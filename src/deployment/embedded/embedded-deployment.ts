@@ -12,7 +12,7 @@ import {
 import { openEngineSupervisor, type EngineSupervisor } from "./engine-supervisor.ts";
 import { watchHealth, type EngineCounts } from "./engine-health.ts";
 import { ModelSettingError } from "./model-setting-error.ts";
-import { openReadiness, type Readiness } from "./readiness.ts";
+import { openModelReadiness, type ModelReadiness } from "./model-readiness.ts";
 
 /** What the embedded engine needs from outside. */
 export interface EmbeddedParts {
@@ -61,7 +61,7 @@ export async function openEmbeddedDeployment(
 
 class EmbeddedEngine implements EmbeddedDeployment {
   readonly #parts: EmbeddedParts;
-  readonly #readiness: Readiness;
+  readonly #readiness: ModelReadiness;
   readonly #supervisor: EngineSupervisor;
   readonly #health: ReturnType<typeof watchHealth>;
   readonly #listening = Promise.withResolvers<void>();
@@ -75,7 +75,7 @@ class EmbeddedEngine implements EmbeddedDeployment {
   constructor(settings: EmbeddedSettings, parts: EmbeddedParts) {
     this.#parts = parts;
     this.#facts = { model: settings.model ?? "", contextTokens: settings.contextTokens ?? null };
-    this.#readiness = openReadiness(parts.now);
+    this.#readiness = openModelReadiness(parts.now);
     const start = {
       args: engineArguments(settings),
       environment: engineEnvironment(settings, this.#apiKey),

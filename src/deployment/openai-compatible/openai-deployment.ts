@@ -18,9 +18,9 @@ import type { DeadlineClock } from "./deadline.ts";
 import { dialects, type DialectName, type ExtraField, type ReasoningField } from "./dialect.ts";
 import { discover, type Discovery, refuseStatus } from "./discovery.ts";
 import { EngineRoutes } from "./engine-routes.ts";
-import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./fault.ts";
+import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./engine-failure.ts";
 import { isOtherEngine, judgeEnding, tooLongForContext } from "./judge-ending.ts";
-import { completeBody, openaiPromptSettings, prepareOpenaiPrompt } from "./request.ts";
+import { completeBody, openaiPromptSettings, prepareOpenaiPrompt } from "./openai-prompt.ts";
 import { askForTokenCount } from "./tokenizer.ts";
 import { type GenerationHooks, UpstreamGeneration } from "./upstream-generation.ts";
 

@@ -7,7 +7,7 @@ import {
   type FaultFacts,
   failureOfAnswer,
   failureOfStreamError,
-} from "../../../src/deployment/openai-compatible/fault.ts";
+} from "../../../src/deployment/openai-compatible/engine-failure.ts";
 import type { Failure } from "../../../src/failure.ts";
 
 const facts: FaultFacts = {

@@ -2,7 +2,7 @@ import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 
 /** How far the model is from answering. */
-export type ReadinessState =
+export type ModelReadinessState =
   | { readonly type: "ready" }
   /** Weights are here and are being loaded, or a child is being started again. */
   | { readonly type: "loading" }
@@ -12,9 +12,9 @@ export type ReadinessState =
   | { readonly type: "stopped" };
 
 /** What `whenReady` waits for. */
-export interface Readiness {
+export interface ModelReadiness {
   readonly ready: boolean;
-  set(state: ReadinessState): void;
+  set(state: ModelReadinessState): void;
   /** Resolves when ready; rejects with `overloaded` when that does not come within `waitMs`, or cannot. */
   wait(waitMs: number, signal: AbortSignal): Promise<void>;
   /** The Failure of a request that comes now. */
@@ -25,8 +25,8 @@ const mebibyte = 2 ** 20;
 const loadAdviceSeconds = 5;
 
 /** Begins with "loading". */
-export function openReadiness(now: () => number): Readiness {
-  let state: ReadinessState = { type: "loading" };
+export function openModelReadiness(now: () => number): ModelReadiness {
+  let state: ModelReadinessState = { type: "loading" };
   let fetchStart: { readonly bytes: number; readonly atMs: number } | null = null;
   const watchers = new Set<() => void>();
 
@@ -75,7 +75,7 @@ export function openReadiness(now: () => number): Readiness {
 }
 
 function fetchingFailure(
-  state: ReadinessState & { readonly type: "fetching" },
+  state: ModelReadinessState & { readonly type: "fetching" },
   start: { readonly bytes: number; readonly atMs: number } | null,
   nowMs: number,
 ): Failure {
