@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
 
-/** What a stream asks of whoever feeds it. */
+/** What a stream asks of the generation that feeds it. */
 export interface StreamSource {
   pause(): void;
   resume(): void;
@@ -58,12 +58,12 @@ export function openEventStream(
     parts.source.resume();
   }
 
-  // One timer a silence, not one a write: it looks when the last write was and sleeps for the rest.
+  // One timer a silence, not one a write: `watchSilence` looks when the last write was and waits for the rest.
   function watchSilence(): void {
     const silentMs = monotonicMs() - writtenAtMs;
     const leftMs = parts.keepaliveMs - silentMs;
     if (leftMs <= 0) {
-      // A reader that stopped has enough to read; more comments would only fill memory.
+      // While paused, the client has enough to read; more comments would only fill memory.
       if (!paused) write(parts.keepalive());
       timer = timers.set(watchSilence, parts.keepaliveMs);
     } else {

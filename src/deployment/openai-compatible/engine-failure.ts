@@ -44,16 +44,24 @@ function failureOf(refusal: Refusal, facts: FaultFacts): Failure {
     );
   const overflow = overflowOf(refusal, facts);
   if (overflow !== null)
-    return new Failure(
-      "input_too_large",
-      "The conversation and its output do not fit into the model's context. Shorten the conversation.",
-      {
-        ...(overflow.tokens === null ? {} : { tokens: overflow.tokens }),
-        cause: new DeploymentRefusal(refusal, overflow.outputTokensFitting, overflow.maximum),
-      },
+    return tooLongForContext(
+      overflow.tokens,
+      new DeploymentRefusal(refusal, overflow.outputTokensFitting, overflow.maximum),
     );
   if (status === 400 || status === 422) return refusedByDeployment(cause, facts);
   return new Failure("deployment_failed", "The deployment failed. Try again.", { cause });
+}
+
+/** The Failure upon which agents shorten their history; `tokens` as far as they are known. */
+export function tooLongForContext(
+  tokens: { readonly sent: number; readonly maximum: number } | null,
+  cause?: DeploymentRefusal,
+): Failure {
+  return new Failure(
+    "input_too_large",
+    "The conversation and its output do not fit into the model's context. Shorten the conversation.",
+    { ...(tokens === null ? {} : { tokens }), ...(cause === undefined ? {} : { cause }) },
+  );
 }
 
 // Fields that have the same name and meaning in callers' requests, and that nothing but those sets.

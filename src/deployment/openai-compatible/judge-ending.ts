@@ -1,6 +1,6 @@
-import { Failure } from "../../failure.ts";
 import type { Ending } from "../deployment.ts";
 import { DeploymentRefusal } from "../deployment-refusal.ts";
+import { tooLongForContext } from "./engine-failure.ts";
 
 /** What is known of the engine that gave the ending. Tokens. */
 export interface JudgedEngine {
@@ -15,17 +15,11 @@ export function judgeEnding(ending: Ending, engine: JudgedEngine): Ending {
   const inputTokens = ending.usage?.inputTokens ?? 0;
   const { contextTokens, truncates } = engine;
   return truncates && contextTokens !== null && inputTokens >= contextTokens
-    ? { type: "failed", failure: tooLongForContext(inputTokens + 1, contextTokens) }
+    ? {
+        type: "failed",
+        failure: tooLongForContext({ sent: inputTokens + 1, maximum: contextTokens }),
+      }
     : ending;
-}
-
-/** The failure for which agents shorten their history; `sent` as far as it is known. */
-export function tooLongForContext(sent: number, maximum: number): Failure {
-  return new Failure(
-    "input_too_large",
-    "The conversation and its output do not fit into the model's context. Shorten the conversation.",
-    { tokens: { sent, maximum } },
-  );
 }
 
 /** Whether an ending is a reason for discovery: the engine was away, or is loading, or another one answers now. */

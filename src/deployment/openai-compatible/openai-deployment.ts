@@ -18,8 +18,13 @@ import type { DeadlineClock } from "./deadline.ts";
 import { dialects, type DialectName, type ExtraField, type ReasoningField } from "./dialect.ts";
 import { discover, type Discovery, refuseStatus } from "./discovery.ts";
 import { EngineRoutes } from "./engine-routes.ts";
-import { type FaultFacts, failureOfAnswer, failureOfStreamError } from "./engine-failure.ts";
-import { isOtherEngine, judgeEnding, tooLongForContext } from "./judge-ending.ts";
+import {
+  type FaultFacts,
+  failureOfAnswer,
+  failureOfStreamError,
+  tooLongForContext,
+} from "./engine-failure.ts";
+import { isOtherEngine, judgeEnding } from "./judge-ending.ts";
 import { completeBody, openaiPromptSettings, prepareOpenaiPrompt } from "./openai-prompt.ts";
 import { askForTokenCount } from "./tokenizer.ts";
 import { type GenerationHooks, UpstreamGeneration } from "./upstream-generation.ts";
@@ -126,7 +131,10 @@ class OpenaiCompatibleDeployment implements Deployment {
     const { contextTokens } = this.describe();
     const { truncates } = dialects[this.#dialect()];
     if (truncates && contextTokens !== null && inputTokensEstimate >= contextTokens)
-      return failed(sink, tooLongForContext(inputTokensEstimate + 1, contextTokens));
+      return failed(
+        sink,
+        tooLongForContext({ sent: inputTokensEstimate + 1, maximum: contextTokens }),
+      );
     if (this.#parts.now() - this.#lookedAtMs >= limits.deploymentKnownMs) this.#lookUnseen();
     const generation = new UpstreamGeneration(
       {

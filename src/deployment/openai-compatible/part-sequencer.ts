@@ -12,9 +12,9 @@ export interface CallDelta {
 }
 
 interface Call {
-  /** As callers see it: the engine's, or one of ours. */
+  /** The id that callers get: the engine's, or one that was made here. */
   readonly id: string;
-  /** As the engine gave it; "": it gave none. */
+  /** The id that the engine gave; "": it gave none. */
   readonly givenId: string;
   name: string;
   /** Whether the engine has given another id with a later piece of this call. */
@@ -95,13 +95,13 @@ export class PartSequencer {
     const known = this.#knownCall(found);
     const kin = known === null ? "another" : kinOf(found, known);
     switch (kin) {
-      case "echo":
+      case "repeat":
         return;
       case "doubtful":
         this.#doubtful = found;
         return;
       case "more":
-        throw nonsense("more arguments for a tool call that was complete");
+        throw malformed("more arguments for a tool call that was complete");
       case "another":
         this.#addTo(this.#beginCall(found), found);
         return;
@@ -126,7 +126,7 @@ export class PartSequencer {
     this.#doubtful = null;
     for (let part = this.#parts[this.#first]; part !== undefined; part = this.#parts[this.#first]) {
       this.#open(part);
-      if (part.state === "waiting") throw nonsense("a tool call without a name");
+      if (part.state === "waiting") throw malformed("a tool call without a name");
       this.#end(part);
     }
   }
@@ -154,7 +154,7 @@ export class PartSequencer {
     }
   }
 
-  /** Where one read brings very many pieces, they are joined: each costs an encoder the same, whatever its length. */
+  /** Joins pieces where one read brings very many: each costs an encoder the same, whatever its length. */
   #push(kind: Part["kind"], text: string): void {
     const batch = this.#batch;
     const last = batch.length < limits.upstreamEventsAReadMax ? undefined : batch.at(-1);
@@ -167,12 +167,12 @@ export class PartSequencer {
     part.heldCount += count;
     this.#held += count;
     if (this.#held > limits.upstreamHeldCharactersMax)
-      throw nonsense("too much beside a tool call that does not end");
+      throw malformed("too much beside a tool call that does not end");
   }
 
   #begin(kind: Part["kind"], callOf: (part: Part) => Call | null = () => null): Part {
     if (this.#parts.length >= limits.upstreamPartsMax)
-      throw nonsense("an answer of too many parts");
+      throw malformed("an answer of too many parts");
     const part: Part & { call: Call | null } = {
       kind,
       call: null,
@@ -217,7 +217,7 @@ export class PartSequencer {
   #beginCall(found: CallDelta): Call | null {
     if (found.id === "" && found.name === "") {
       if (found.arguments === "") return null;
-      if (found.index === null) throw nonsense("arguments of no tool call");
+      if (found.index === null) throw malformed("arguments of no tool call");
     }
     const usable = usableId.test(found.id) && !this.#byId.has(found.id);
     const id = usable ? found.id : this.#newId("call_");
@@ -249,7 +249,7 @@ export class PartSequencer {
  * What a piece is to the call that has its index or id. Some engines give every parallel call the same index, and some
  * give every piece of one call another id, the last of them empty and beside the finish.
  */
-function kinOf(found: CallDelta, known: Call): "same" | "another" | "echo" | "doubtful" | "more" {
+function kinOf(found: CallDelta, known: Call): "same" | "another" | "repeat" | "doubtful" | "more" {
   const otherId = found.id !== "" && found.id !== known.givenId;
   const otherName = found.name !== "" && known.name !== "" && found.name !== known.name;
   if (!known.scanner.complete) {
@@ -261,12 +261,12 @@ function kinOf(found: CallDelta, known: Call): "same" | "another" | "echo" | "do
     return another ? "another" : "more";
   }
   if (otherName && (otherId || found.id === "")) return "another";
-  // Its name comes late.
+  // A name that comes after the arguments.
   if (known.name === "" && !otherId) return "same";
-  return otherId && found.name !== "" && !known.idVaries ? "doubtful" : "echo";
+  return otherId && found.name !== "" && !known.idVaries ? "doubtful" : "repeat";
 }
 
-/** Printable, and no longer than any engine's; what else an engine calls a call is replaced by an id of ours. */
+/** Ids that are passed on: printable, and no longer than any engine's. Others are replaced by one that is made here. */
 const usableId = new RegExp(
   String.raw`^[^\p{Cc}\p{Cs}]{1,${limits.upstreamCallIdCharactersMax}}$`,
   "u",
@@ -274,7 +274,7 @@ const usableId = new RegExp(
 
 function checkedName(name: string): string {
   if (name.length > limits.upstreamCallNameCharactersMax)
-    throw nonsense("a tool call with a name that is too long");
+    throw malformed("a tool call with a name that is too long");
   return name;
 }
 
@@ -303,6 +303,6 @@ const ends = {
   "tool-call": { type: "tool-call-end" },
 } as const;
 
-function nonsense(what: string): Failure {
+function malformed(what: string): Failure {
   return new Failure("deployment_failed", `The deployment sent ${what}.`);
 }

@@ -1,6 +1,6 @@
 import { Failure } from "../../failure.ts";
 
-/** The deployment is silent. */
+/** Nothing came from the deployment for too long. */
 export function late(begun: boolean): Failure {
   return new Failure(
     "deployment_timeout",
@@ -10,7 +10,7 @@ export function late(begun: boolean): Failure {
   );
 }
 
-/** The deployment was heard no more. */
+/** The connection broke during the answer. */
 export function lost(cause: Error | null): Failure {
   return new Failure(
     "deployment_failed",
@@ -19,7 +19,7 @@ export function lost(cause: Error | null): Failure {
   );
 }
 
-/** The deployment was not heard at all. */
+/** The deployment could not be reached, or closed every connection without a byte. */
 export function unreachable(cause: Error | null): Failure {
   return new Failure("overloaded", "The model cannot be reached at the moment. Try again.", {
     retryAfterSeconds: 5,

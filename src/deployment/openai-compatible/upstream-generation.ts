@@ -33,7 +33,7 @@ type Controller = Asked["controller"];
 type Headers = Parameters<RequestHandler["onResponseStart"]>[2];
 
 /** What becomes of the connection: kept, ended, or kept if the body ends soon. */
-type Fate = "free" | "drop" | "drain";
+type Disposal = "keep" | "drop" | "drain";
 
 /** A generation on an OpenAI-compatible deployment, from its request to its one end. */
 export class UpstreamGeneration implements RunningGeneration {
@@ -78,7 +78,7 @@ export class UpstreamGeneration implements RunningGeneration {
   pause(): void {
     if (this.#isOver() || this.#paused) return;
     this.#paused = true;
-    // Silence is the deployment's only where it is listened to.
+    // While the connection is paused, its silence is not the deployment's.
     this.#deadline.hold();
     if ("controller" in this.#phase) this.#phase.controller.pause();
   }
@@ -135,7 +135,7 @@ export class UpstreamGeneration implements RunningGeneration {
       },
       onResponseData: (_controller, chunk) => {
         const phase = this.#phase;
-        if (phase.type === "refused") this.#addWords(phase, chunk);
+        if (phase.type === "refused") this.#addToRefusal(phase, chunk);
         if (phase.type !== "answering") return;
         if (phase.unread.length === 0) queueMicrotask(() => this.#read(phase, "drain"));
         phase.unread.push(chunk);
@@ -143,12 +143,12 @@ export class UpstreamGeneration implements RunningGeneration {
       onResponseEnd: () => {
         const phase = this.#phase;
         if (phase.type === "answering") this.#complete(phase);
-        else if (phase.type === "refused") this.#refuse(phase, "free");
-        else if (phase.type === "draining") this.#endDrain(phase.timer, "free", attempt);
+        else if (phase.type === "refused") this.#refuse(phase, "keep");
+        else this.#endDrain("keep");
       },
       onResponseError: (_controller, error) => {
         const phase = this.#phase;
-        if (phase.type === "draining") this.#endDrain(phase.timer, "drop", attempt);
+        if (phase.type === "draining") this.#endDrain("drop");
         else if (phase.type === "over") this.#connections.drop(attempt.connection);
         else this.#lose(error);
       },
@@ -180,27 +180,27 @@ export class UpstreamGeneration implements RunningGeneration {
 
   #hearRefusal({ attempt, controller }: Asked, status: number, headers: Headers): void {
     const retryAfter = headerText(headers["retry-after"]);
-    const words: Uint8Array[] = [];
-    this.#phase = { type: "refused", attempt, controller, status, retryAfter, bytes: 0, words };
+    const body: Uint8Array[] = [];
+    this.#phase = { type: "refused", attempt, controller, status, retryAfter, bytes: 0, body };
     const soonMs = this.#deadline.nowMs + limits.upstreamRefusalMs;
     this.#deadline.set(Math.min(soonMs, this.#firstEventDueMs ?? soonMs));
   }
 
-  #addWords(phase: Refused, chunk: Uint8Array): void {
+  #addToRefusal(phase: Refused, chunk: Uint8Array): void {
     phase.bytes += chunk.byteLength;
     // Copied: the connection may use its buffer again.
-    phase.words.push(Uint8Array.from(chunk));
+    phase.body.push(Uint8Array.from(chunk));
     if (phase.bytes > limits.upstreamRefusalBytesMax) this.#refuse(phase, "drop");
   }
 
-  #refuse({ retryAfter, status, words }: Refused, fate: Fate): void {
-    const text = Buffer.concat(words).toString("utf8", 0, limits.upstreamRefusalBytesMax);
+  #refuse({ body, retryAfter, status }: Refused, disposal: Disposal): void {
+    const text = Buffer.concat(body).toString("utf8", 0, limits.upstreamRefusalBytesMax);
     const failure = this.#hooks.failureOfAnswer(status, text, retryAfter);
-    this.#end({ type: "failed", failure }, fate);
+    this.#end({ type: "failed", failure }, disposal);
   }
 
   /** Everything that came in one read: one batch of events, synchronously. */
-  #read(phase: Answering, fate: Fate): void {
+  #read(phase: Answering, disposal: Disposal): void {
     const [first, ...others] = phase.unread;
     if (this.#phase !== phase || first === undefined) return;
     phase.unread = [];
@@ -209,7 +209,7 @@ export class UpstreamGeneration implements RunningGeneration {
     const fault = this.#caught(() => reader.add(bytes));
     this.#deliver(reader);
     if (fault !== null) this.#fail(fault);
-    else if (reader.done) this.#finish(phase, reader.outgrown ? "drop" : fate);
+    else if (reader.done) this.#finish(phase, reader.outgrown ? "drop" : disposal);
     else if (this.#phase === phase) this.#moveDeadline(phase);
   }
 
@@ -232,27 +232,27 @@ export class UpstreamGeneration implements RunningGeneration {
 
   #deliver(reader: AnswerReader): void {
     const events = reader.takeEvents();
-    // Usage alone waits for events or the end: it is nothing that a caller could be shown.
+    // Usage without events waits for the next batch or the end, as it changes nothing that a caller sees.
     if (events.length > 0 && !this.#isOver())
       this.#guard(() => this.#sink.events(events, reader.takeUsage()));
   }
 
   /** The body has ended. */
   #complete(phase: Answering): void {
-    this.#read(phase, "free");
+    this.#read(phase, "keep");
     if (this.#phase !== phase) return;
     const fault = this.#caught(() => phase.reader.end());
     this.#deliver(phase.reader);
-    if (fault === null) this.#finish(phase, "free");
+    if (fault === null) this.#finish(phase, "keep");
     else this.#fail(fault);
   }
 
   /** The answer is over, whole or not. */
-  #finish({ reader }: Answering, fate: Fate): void {
+  #finish({ reader }: Answering, disposal: Disposal): void {
     let ending: Ending | null = null;
     const fault = this.#caught(() => (ending = reader.finish()));
     this.#deliver(reader);
-    this.#end(ending ?? { type: "failed", failure: fault ?? lost(null) }, fate);
+    this.#end(ending ?? { type: "failed", failure: fault ?? lost(null) }, disposal);
   }
 
   /** The connection broke. */
@@ -319,14 +319,14 @@ export class UpstreamGeneration implements RunningGeneration {
     this.#end({ type: "failed", failure }, "drop");
   }
 
-  /** The sink hears of it in a task of its own: never before `start` has returned, never inside another call of it. */
-  #end(ending: Ending, fate: Fate): void {
+  /** Calls the sink in a microtask: never before `start` has returned, never inside another call of the sink. */
+  #end(ending: Ending, disposal: Disposal): void {
     const phase = this.#phase;
     if (phase.type === "over" || phase.type === "draining") return;
     this.#deadline.clear();
-    // First of all: an end of the connection may be told at once.
+    // Before the connection is released: undici may call `onResponseError` at once.
     this.#phase = { type: "over" };
-    if (phase.type !== "new") this.#release(phase, fate);
+    if (phase.type !== "new") this.#release(phase, disposal);
     const usage = phase.type === "answering" ? phase.reader.takeUsage() : null;
     queueMicrotask(() => {
       this.#hooks.onEnd(this);
@@ -336,25 +336,28 @@ export class UpstreamGeneration implements RunningGeneration {
     });
   }
 
-  #release(phase: Exclude<Phase, { type: "new" | "draining" | "over" }>, fate: Fate): void {
+  #release(phase: Exclude<Phase, { type: "new" | "draining" | "over" }>, disposal: Disposal): void {
     const { attempt } = phase;
-    if (fate === "drain" && "controller" in phase) {
-      const drop = (): void => this.#endDrain(null, "drop", attempt);
-      this.#phase = { type: "draining", timer: this.#clock.timers.set(drop, drainMs) };
+    if (disposal === "drain" && "controller" in phase) {
+      const timer = this.#clock.timers.set(() => this.#endDrain("drop"), drainMs);
+      this.#phase = { type: "draining", attempt, timer };
       phase.controller.resume();
-    } else if (fate === "free") this.#connections.giveBack(attempt.connection);
+    } else if (disposal === "keep") this.#connections.giveBack(attempt.connection);
     else this.#connections.drop(attempt.connection);
   }
 
-  #endDrain(timer: unknown, fate: "free" | "drop", { connection }: Attempt): void {
+  #endDrain(disposal: "keep" | "drop"): void {
+    const phase = this.#phase;
+    if (phase.type !== "draining") return;
     this.#phase = { type: "over" };
-    if (timer !== null) this.#clock.timers.clear(timer);
-    if (fate === "free") this.#connections.giveBack(connection);
+    this.#clock.timers.clear(phase.timer);
+    const { connection } = phase.attempt;
+    if (disposal === "keep") this.#connections.giveBack(connection);
     else this.#connections.drop(connection);
   }
 }
 
-/** Some engines leave the body open after their last word. */
+/** How long the end of a body is waited for: some engines leave it open after `[DONE]`. */
 const drainMs = 1_000;
 
 function headerText(value: string | readonly string[] | undefined): string | null {

@@ -4,14 +4,14 @@ import type { Attempt } from "./request-attempt.ts";
 
 type Controller = Dispatcher.DispatchController;
 
-/** A connection carries the request; the deployment has said nothing yet. */
+/** A connection carries the request, and no status has come yet. */
 export interface Asked {
   readonly type: "asked";
   readonly attempt: Attempt;
   readonly controller: Controller;
 }
 
-/** The deployment has said no; its words are read as far as they come soon. */
+/** The answer has an error status; its body is read as far as it comes within `upstreamRefusalMs`. */
 export interface Refused {
   readonly type: "refused";
   readonly attempt: Attempt;
@@ -19,16 +19,16 @@ export interface Refused {
   readonly status: number;
   readonly retryAfter: string | null;
   bytes: number;
-  readonly words: Uint8Array[];
+  readonly body: Uint8Array[];
 }
 
-/** The deployment has said yes. Times by the deadline's clock. */
+/** The answer has a status of success. Times by the deadline's clock. */
 export interface Answering {
   readonly type: "answering";
   readonly attempt: Attempt;
   readonly controller: Controller;
   readonly reader: AnswerReader;
-  /** Chunks of one read: undici calls once for each, they are read together. */
+  /** Chunks of one read, which `#read` takes together: undici calls once for each. */
   unread: Uint8Array[];
   signs: number;
   pieces: number;
@@ -44,6 +44,6 @@ export type Phase =
   | Asked
   | Refused
   | Answering
-  /** The rest of the body is thrown away, so that the connection can be used again. */
-  | { readonly type: "draining"; readonly timer: unknown }
+  /** The sink has its end; the rest of the body is thrown away, so that the connection can be used again. */
+  | { readonly type: "draining"; readonly attempt: Attempt; readonly timer: unknown }
   | { readonly type: "over" };
