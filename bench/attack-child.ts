@@ -7,5 +7,5 @@ const attack = attacks.find((one) => one.name === name);
 if (attack === undefined) throw new Error("attack-child.ts NAME ORIGIN KEY");
 const ended = new AbortController();
 process.stdin.on("end", () => ended.abort()).resume();
-await attack.run({ origin, key }, ended.signal);
+await attack.run({ origin, key, share: 1 }, ended.signal);
 process.exit();

@@ -13,6 +13,9 @@ export interface AttackTarget {
   /** `http://HOST:PORT` */
   readonly origin: string;
   readonly key: string;
+  /** Of the connections that an attack is made of, at least one. */
+  readonly share: number;
+  readonly onConnected?: () => void;
 }
 
 const chatPath = "/v1/chat/completions";
@@ -30,9 +33,9 @@ function dearest(bytes: number): Buffer {
 }
 
 /** A connection that reads what comes, or nothing; a service that ends it is no fault of the attack. */
-function open({ origin }: AttackTarget, reads = true): Socket {
+function open({ onConnected, origin }: AttackTarget, reads = true): Socket {
   const { hostname, port } = new URL(origin);
-  const socket = connect(Number(port), hostname);
+  const socket = connect(Number(port), hostname, onConnected);
   socket.on("error", () => undefined);
   if (reads) socket.resume();
   return socket;
@@ -43,7 +46,11 @@ function head(path: string, { key }: AttackTarget, framing: string, extra = ""):
 }
 
 /** Keeps so many connections at work, each anew when it has ended. */
-async function keep(count: number, ended: AbortSignal, begin: () => Socket): Promise<void> {
+async function keep(
+  count: number,
+  { share }: AttackTarget,
+  { begin, ended }: { readonly begin: () => Socket; readonly ended: AbortSignal },
+): Promise<void> {
   const sockets = new Set<Socket>();
   async function one(): Promise<void> {
     while (!ended.aborted) {
@@ -59,18 +66,21 @@ async function keep(count: number, ended: AbortSignal, begin: () => Socket): Pro
       await sleep(500);
     }
   }
-  await Promise.all(Array.from({ length: count }, one));
+  await Promise.all(Array.from({ length: Math.ceil(count * share) }, one));
 }
 
 /** Whole bodies, one connection behind the other, a request each. */
 function bodies(count: number, path: string, body: Buffer): Attack["run"] {
   return (target, ended) =>
-    keep(count, ended, () => {
-      const socket = open(target);
-      const framing = `content-length: ${String(body.byteLength)}\r\nconnection: close`;
-      socket.write(head(path, target, framing));
-      socket.write(body);
-      return socket;
+    keep(count, target, {
+      ended,
+      begin: () => {
+        const socket = open(target);
+        const framing = `content-length: ${String(body.byteLength)}\r\nconnection: close`;
+        socket.write(head(path, target, framing));
+        socket.write(body);
+        return socket;
+      },
     });
 }
 
@@ -81,20 +91,26 @@ export const attacks: readonly Attack[] = [
   {
     name: "unfinished bodies",
     run: (target, ended) =>
-      keep(600, ended, () => {
-        const socket = open(target);
-        socket.write(`${head(chatPath, target, "content-length: 1000")}{`);
-        return socket;
+      keep(600, target, {
+        ended,
+        begin: () => {
+          const socket = open(target);
+          socket.write(`${head(chatPath, target, "content-length: 1000")}{`);
+          return socket;
+        },
       }),
   },
   {
     name: "unfinished bodies of 4 MiB to count",
     run: (target, ended) =>
-      keep(200, ended, () => {
-        const socket = open(target);
-        socket.write(head(countPath, target, `content-length: ${String(largest)}`));
-        socket.write(unfinished);
-        return socket;
+      keep(200, target, {
+        ended,
+        begin: () => {
+          const socket = open(target);
+          socket.write(head(countPath, target, `content-length: ${String(largest)}`));
+          socket.write(unfinished);
+          return socket;
+        },
       }),
   },
   { name: "bodies of 4 MiB", run: bodies(16, chatPath, dearest(largest - 100)) },
@@ -103,11 +119,14 @@ export const attacks: readonly Attack[] = [
   {
     name: "one-byte chunks",
     run: (target, ended) =>
-      keep(4, ended, () => {
-        const socket = open(target);
-        socket.write(head(chatPath, target, "transfer-encoding: chunked"));
-        socket.write("1\r\n \r\n".repeat(200_000));
-        return socket;
+      keep(4, target, {
+        ended,
+        begin: () => {
+          const socket = open(target);
+          socket.write(head(chatPath, target, "transfer-encoding: chunked"));
+          socket.write("1\r\n \r\n".repeat(200_000));
+          return socket;
+        },
       }),
   },
   {
@@ -132,34 +151,46 @@ export const attacks: readonly Attack[] = [
   {
     name: "stopped readers",
     run: (target, ended) =>
-      keep(64, ended, () => {
-        const order = JSON.stringify({ chunks: 20_000, intervalMs: 0 });
-        const body = JSON.stringify({ stream: true, messages: [{ role: "user", content: order }] });
-        const socket = open(target, false);
-        socket.write(head(chatPath, target, `content-length: ${String(body.length)}`) + body);
-        setTimeout(() => socket.destroy(), 3_000).unref();
-        return socket;
+      keep(64, target, {
+        ended,
+        begin: () => {
+          const order = JSON.stringify({ chunks: 20_000, intervalMs: 0 });
+          const body = JSON.stringify({
+            stream: true,
+            messages: [{ role: "user", content: order }],
+          });
+          const socket = open(target, false);
+          socket.write(head(chatPath, target, `content-length: ${String(body.length)}`) + body);
+          setTimeout(() => socket.destroy(), 3_000).unref();
+          return socket;
+        },
       }),
   },
   {
     name: "pipelined reads",
     run: (target, ended) =>
-      keep(8, ended, () => {
-        const socket = open(target, false);
-        socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(400));
-        setTimeout(() => socket.destroy(), 3_000).unref();
-        return socket;
+      keep(8, target, {
+        ended,
+        begin: () => {
+          const socket = open(target, false);
+          socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(400));
+          setTimeout(() => socket.destroy(), 3_000).unref();
+          return socket;
+        },
       }),
   },
   {
     name: "looks at the account",
     run: (target, ended) =>
-      keep(4, ended, () => {
-        const socket = open(target);
-        const look = `GET /account HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${target.key}\r\n\r\n`;
-        socket.write(look.repeat(50));
-        setTimeout(() => socket.destroy(), 500).unref();
-        return socket;
+      keep(4, target, {
+        ended,
+        begin: () => {
+          const socket = open(target);
+          const look = `GET /account HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${target.key}\r\n\r\n`;
+          socket.write(look.repeat(50));
+          setTimeout(() => socket.destroy(), 500).unref();
+          return socket;
+        },
       }),
   },
 ];

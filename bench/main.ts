@@ -31,7 +31,9 @@ if (positionals.length > 0) {
     const { benchAttacks } = await import("./attack-bench.ts");
     const only = positionals[1] ?? null;
     await benchAttacks(
-      values.smoke ? { only, seconds: 2, rounds: 1 } : { only, seconds: 10, rounds: 2 },
+      values.smoke
+        ? { only, seconds: 2, rounds: 1, timed: false }
+        : { only, seconds: 6, rounds: 5, timed: true },
     );
     process.exit();
   }
