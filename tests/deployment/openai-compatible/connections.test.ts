@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type Connection,
@@ -72,6 +72,24 @@ test("of those that are kept the last used is taken first, and one that was drop
   expect(second.requestsOfSocket).toBe(0);
 });
 
+test("a connection in use that closes takes nothing from the idle ones", async () => {
+  const sockets: (() => void)[] = [];
+  const connections = await openPair((request, response) => {
+    sockets.push(() => void request.socket.destroy());
+    response.end("x");
+  });
+  const [kept, used] = [connections.take(), connections.take()];
+  await ask(kept);
+  await ask(used);
+  connections.giveBack(kept);
+  const gone = once(used.client, "disconnect");
+  sockets[1]?.();
+  await gone;
+  // What becomes of it is for its generation to say.
+  expect(used.client.destroyed).toBe(false);
+  expect(connections.take()).toBe(kept);
+});
+
 test("what is closed is not handed out, and what was dropped is not ended a second time", async () => {
   const connections = await openPair();
   const [kept, dropped] = [connections.take(), connections.take()];
@@ -105,6 +123,32 @@ test("an answer may take hours to begin, and as long between its pieces", async 
   pass();
   response.end("b");
   expect(await body.text()).toBe("ab");
+});
+
+test("a connection that is not made in its time is given up, and not before", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  // A TLS handshake that is never answered.
+  const silent = createNetServer().listen(0, "127.0.0.1");
+  const accepted = once(silent, "connection");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const connections = new Connections(`https://127.0.0.1:${String(port)}`, 1_000);
+  let code: unknown = null;
+  const { client } = connections.take();
+  const given = client.request({ method: "GET", path: "/" }).catch((error: unknown) => {
+    code = (error as { readonly code: unknown }).code;
+  });
+  const [socket] = (await accepted) as [Socket];
+  vi.advanceTimersByTime(999);
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  expect(code).toBeNull();
+  vi.advanceTimersByTime(1);
+  await given;
+  expect(code).toBe("UND_ERR_CONNECT_TIMEOUT");
+  socket.destroy();
+  silent.close();
+  await connections.close();
 });
 
 describe("an idle connection", () => {

@@ -171,6 +171,16 @@ test("a redirection is a refusal: no other address gets the prompt or the key", 
   expect(one.requests).toBe(1);
 });
 
+test("what the body's end brings is told, though it fails the answer", async () => {
+  const one = await begun();
+  const choice = { index: 0, delta: { content: "b" }, finish_reason: "abort" };
+  // Without the blank line that would end it.
+  await one.send(`data: ${JSON.stringify({ choices: [choice] })}`);
+  one.endBody();
+  expect(await one.outcome()).toBe("deployment_failed");
+  expect(one.text).toBe("ab");
+});
+
 test("a refusal that breaks off is told with its status, and the words that came", async () => {
   const one = driveGeneration({});
   one.ask();
