@@ -14,7 +14,6 @@ create or replace function tributary.authorize(
 declare
   _found record;
 begin
-  now := coalesce(_at_ms, tributary.now_ms());
   select k.secret_hash, k.revoked_at_ms, a.status into _found
     from tributary.api_key k join tributary.account a on a.id = k.account_id
     where k.account_id = _account and k.id = _key;
@@ -27,6 +26,7 @@ begin
     verdict := 'disabled'; return;
   end if;
   if _ticket is null then
+    now := coalesce(_at_ms, tributary.now_ms());
     select count(*), max(t.at_ms) into live, newest from tributary.rate_ticket t
       where t.account_id = _account and t.key_id = _key and t.at_ms > now - _window_ms and t.at_ms <= now + _window_ms;
   else
@@ -51,12 +51,12 @@ declare
   _gone bigint;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  now := coalesce(_at_ms, tributary.now_ms());
   loop
     select w.held into live from tributary.rate_window w
       where w.account_id = _account and w.key_id = _key for no key update;
     exit when found;
-    insert into tributary.rate_window (account_id, key_id, held, newest_ms) values (_account, _key, 0, now)
+    insert into tributary.rate_window (account_id, key_id, held, newest_ms)
+      values (_account, _key, 0, coalesce(_at_ms, tributary.now_ms()))
       on conflict do nothing;
   end loop;
   now := coalesce(_at_ms, tributary.now_ms());
