@@ -83,7 +83,7 @@ describe.skipIf(!postgresTests)("a command on a database without a ledger", () =
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   it("makes none, but for a first account", async () => {

@@ -35,7 +35,7 @@ beforeAll(async () => {
       TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
     },
   });
-}, 30_000);
+});
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });

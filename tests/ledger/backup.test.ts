@@ -132,7 +132,7 @@ describe.runIf(postgresTests && programs !== null)("pg_dump", () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   test("taken under load is restored as documented, verifies and goes on", async () => {

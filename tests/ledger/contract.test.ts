@@ -66,7 +66,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
     client = new Client({ connectionString: url });
     await client.connect();
     await client.query("set search_path = tributary");
-  }, 30_000);
+  });
   afterAll(async () => {
     await client.end();
     await server[Symbol.asyncDispose]();
@@ -104,7 +104,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
       ),
       { numRuns: 24 },
     );
-  }, 60_000);
+  });
 });
 
 function openSqliteReplicas(path: string, clock: { readonly now: number }): Replicas {

@@ -316,7 +316,7 @@ describe.skipIf(!postgresTests)("a database", () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   async function openOn(url: string, log: Watched): Promise<StoreLedger> {
@@ -424,5 +424,5 @@ describe.skipIf(!postgresTests)("a database", () => {
     expect((await settling).applied).toBe(true);
     expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(0n);
     expect(await ledger.verify([])).toMatchObject({ ok: true });
-  }, 30_000);
+  });
 });

@@ -9,4 +9,4 @@ test("what was answered before a kill is there afterwards, and nothing stays hel
   expect(report.admitted).toBeGreaterThan(20);
   expect(report.settled).toBeGreaterThan(20);
   expect(report.leftOpen).toBeGreaterThan(0);
-}, 30_000);
+});

@@ -144,7 +144,7 @@ test("any interleaving gives the answers and the rows of the model", () => {
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 function prepare(world: World, path: string): void {
   const { model, stores } = world;

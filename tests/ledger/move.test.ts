@@ -17,7 +17,7 @@ let databases = 0;
 
 beforeAll(async () => {
   if (postgresTests) server = await startPostgres();
-}, 30_000);
+});
 afterAll(async () => {
   if (postgresTests) await server[Symbol.asyncDispose]();
 });

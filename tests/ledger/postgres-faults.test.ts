@@ -114,7 +114,7 @@ async function openProxy(): Promise<
 describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   test("an answer that is lost after the commit is asked for again, and nothing happens twice", async () => {
@@ -180,7 +180,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     // Tickets are not kept through a crash; all else is.
     expect((await ledger.authorize(caller.secret, true)).rate.remaining).toBe(599);
     expect(await refusal(ledger.admit(orderOf(caller, { requestId: "req_3" })))).toBe("done");
-  }, 20_000);
+  });
 
   describe("a start that waits", () => {
     const away = "postgres://me@127.0.0.1:1/ledger";
@@ -205,7 +205,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       await using ledger = await opening;
       await ledger.check();
       expect(reasons[0]).toMatch(/^PostgreSQL: connect E/);
-    }, 20_000);
+    });
 
     test("says once why it waits, and fails in the same words when it has waited enough", async () => {
       const told: number[] = [];

@@ -44,7 +44,7 @@ describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
   const rules = { ...defaultSettings };
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   async function migrated(name: string, before: string | null): Promise<string> {

@@ -20,7 +20,7 @@ beforeAll(async () => {
     session: await startPgbouncer(server, "session"),
     transaction: await startPgbouncer(server, "transaction"),
   };
-}, 30_000);
+});
 afterAll(async () => {
   if (!runs) return;
   await pooler.session[Symbol.asyncDispose]();

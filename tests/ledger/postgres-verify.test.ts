@@ -19,7 +19,7 @@ describe.skipIf(!postgresTests)("verifying a ledger in PostgreSQL", () => {
   beforeAll(async () => {
     server = await startPostgres();
     await fill(await server.createDatabase("base"));
-  }, 60_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   test("a sound one, whose chain the documented SQL makes again to the byte", async () => {

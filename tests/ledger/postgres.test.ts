@@ -94,7 +94,7 @@ async function problems(url: string): Promise<readonly unknown[]> {
 describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
   beforeAll(async () => {
     server = await startPostgres();
-  }, 30_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
 
   test("admits no more at once than the limit, however many replicas ask at the same moment", async () => {

@@ -144,7 +144,7 @@ describe.each(postgresTests ? (["sqlite", "postgres"] as const) : (["sqlite"] as
       if (name !== "postgres") return;
       server = await startPostgres();
       url = await server.createDatabase("rules");
-    }, 30_000);
+    });
     afterAll(async () => {
       if (name === "postgres") await server[Symbol.asyncDispose]();
     });
@@ -162,6 +162,6 @@ describe.each(postgresTests ? (["sqlite", "postgres"] as const) : (["sqlite"] as
         }),
         { numRuns: name === "sqlite" ? 100 : 40 },
       );
-    }, 60_000);
+    });
   },
 );
