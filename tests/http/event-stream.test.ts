@@ -197,9 +197,10 @@ describe("a response that is gone", () => {
   });
 });
 
-it("a stream is opened once", async () => {
+it("a stream is opened once, and says nothing before", async () => {
   const { response, read } = await openPair();
   const { stream, timers } = open(response);
+  stream.write("data: early\n\n");
   stream.open("data: first\n\n");
   stream.open("data: again\n\n");
   expect(timers.waiting).toBe(1);

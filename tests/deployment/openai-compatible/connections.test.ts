@@ -125,6 +125,21 @@ test("an answer may take hours to begin, and as long between its pieces", async 
   expect(await body.text()).toBe("ab");
 });
 
+test("what runs is ended when all are closed", async () => {
+  const served = Promise.withResolvers<void>();
+  const connections = await openPair(() => served.resolve());
+  const failed = connections
+    .take()
+    .client.request({ method: "GET", path: "/" })
+    .then(
+      () => null,
+      (error: unknown) => error,
+    );
+  await served.promise;
+  await connections.close();
+  expect(await failed).toBeInstanceOf(Error);
+});
+
 test("a connection that is not made in its time is given up, and not before", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
