@@ -77,7 +77,8 @@ describe("a refusal by the deployment", () => {
     const requestId = response.headers.get("x-request-id");
     expect(linesOf(requestId, "deployment refused")).toMatchObject([{ status: 500 }]);
     expect(linesOf(requestId, "failure")).toMatchObject([{ cause: { name: "DeploymentRefusal" } }]);
-    expect((await count()) - before).toBe(1);
+    // One text of the metrics is held for a while.
+    await expect.poll(async () => (await count()) - before).toBe(1);
   });
 });
 
