@@ -63,7 +63,7 @@ async function keep(
       sockets.delete(socket);
       socket.destroy();
       // An attacker who costs nobody but the network is not what is measured.
-      await sleep(500);
+      await sleep(500, undefined, { signal: ended }).catch(() => undefined);
     }
   }
   await Promise.all(Array.from({ length: Math.ceil(count * share) }, one));
