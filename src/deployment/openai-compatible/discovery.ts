@@ -8,7 +8,7 @@ export interface Discovery {
   /** The deployment's own name of its model. */
   readonly model: string;
   readonly contextTokens: number | null;
-  /** False where the engine tells the context only of a loaded model, and this one is not: it may be less. */
+  /** False where the engine reports the context of loaded models only, and this one is not loaded: it may be less. */
   readonly contextIsSure: boolean;
   readonly takesTools: boolean;
   /** Whether a reasoning effort may be sent; engines that would refuse it say that their model does not think. */

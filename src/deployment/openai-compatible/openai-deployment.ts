@@ -300,9 +300,9 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
     this.#lookedAtMs = this.#parts.now();
-    const told = await discover(this.#routes.asking(signal), this.#base, this.#settings);
-    const found = this.#withKnownContext(told);
-    this.#contextIsSure = told.contextIsSure;
+    const reported = await discover(this.#routes.asking(signal), this.#base, this.#settings);
+    const found = this.#withKnownContext(reported);
+    this.#contextIsSure = reported.contextIsSure;
     const { dialect, model, contextTokens, takesTools } = found;
     const isNews = this.#lastTrouble !== "" || !isDeepStrictEqual(found, this.#found);
     this.#found = found;
@@ -313,11 +313,11 @@ class OpenaiCompatibleDeployment implements Deployment {
   }
 
   /** Of a model that is unloaded for a while, the context that it had stands. */
-  #withKnownContext({ contextIsSure, ...told }: Discovery): Found {
+  #withKnownContext({ contextIsSure, ...reported }: Discovery): Found {
     const before = this.#found;
-    return contextIsSure || before?.model !== told.model
-      ? told
-      : { ...told, contextTokens: before.contextTokens };
+    return contextIsSure || before?.model !== reported.model
+      ? reported
+      : { ...reported, contextTokens: before.contextTokens };
   }
 
   #becomeReady(): void {
