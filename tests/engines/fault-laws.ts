@@ -105,7 +105,13 @@ export function describeFaults(served: () => Served, law: Laws): void {
       const found = (): DeploymentDescription => service.gateway.describe();
       const model = engine.engine.idOf("other");
       await until("it is found", async () => found().model === model);
-      await until("its context is known", async () => found().contextTokens === 1_024);
+      await until("its context is known", async () => {
+        if (found().contextTokens === 1_024) return true;
+        // Ollama tells it of a loaded model, and one that was found before it loaded is looked at after an answer.
+        const messages = [{ role: "user", content: "Hi" }];
+        await askService(service, "messages", { send: { messages }, stream: false, max: 1 });
+        return false;
+      });
       // As long as the old context allowed: the limit that goes to the engine must fit the new one.
       const again = await askService(service, "messages", {
         send: { messages: [{ role: "user", content: long }], stop_sequences: ["a", "e"] },

@@ -4,14 +4,15 @@ import type { JsonRecord } from "../reader/reading.ts";
 import { type Engine, type EngineProcess, openEngineProcess } from "./engine.ts";
 import { foldRecording } from "./fold-recording.ts";
 import { openLlamaCpp } from "./llama-cpp.ts";
+import { openOllama } from "./ollama.ts";
 import { openVllm } from "./vllm.ts";
 
-// node tests/engines/record.ts [llama-cpp|vllm] [--case TEXT] [--at URL]: writes what real engines say to tests/cases/upstream/, byte for
+// node tests/engines/record.ts [llama-cpp|vllm|ollama] [--case TEXT] [--at URL]: writes what real engines say to tests/cases/upstream/, byte for
 // byte, with what it must be understood as. --at: an engine that runs already, with the template for calls.
 const words = process.argv.slice(2);
 const only = words.includes("--case") ? (words[words.indexOf("--case") + 1] ?? "") : "";
 const at = words.includes("--at") ? (words[words.indexOf("--at") + 1] ?? null) : null;
-const engines = { "llama-cpp": openLlamaCpp, vllm: openVllm };
+const engines = { "llama-cpp": openLlamaCpp, vllm: openVllm, ollama: openOllama };
 const folder = join(import.meta.dirname, "../cases/upstream");
 
 const parameters = {
