@@ -47,6 +47,36 @@ describe.skipIf(missingPrograms(ollamaNeeds).length > 0)("Ollama in its own ways
     };
     await expect.poll(ask, { timeout: 60_000, interval: 500 }).toBe(1_024);
   });
+
+  it("a model that thinks does so in every format, and takes an effort", async () => {
+    const ollama = await openOllama();
+    const { engine, service } = await started({ template: ollama.templates.thinks });
+    await using closing = new AsyncDisposableStack();
+    closing.use(engine);
+    closing.use(service);
+    const content = "Is 7 a prime number?";
+    for (const { name } of formats)
+      for (const stream of [false, true]) {
+        const effort =
+          name === "responses"
+            ? { reasoning: { effort: "low" } }
+            : name === "messages"
+              ? {}
+              : { reasoning_effort: "low" };
+        const send = {
+          ...(name === "responses"
+            ? { input: content }
+            : { messages: [{ role: "user", content }] }),
+          ...effort,
+        };
+        const { error, reasoning, finish } = await askService(service, name, { send, stream });
+        expect([error, reasoning === "", finish], `${name} ${String(stream)}`).toEqual([
+          null,
+          false,
+          "length",
+        ]);
+      }
+  });
 });
 
 async function started(change: {

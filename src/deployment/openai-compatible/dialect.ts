@@ -39,10 +39,12 @@ export type TokenizerName = "vllm" | "llama-cpp";
 /** What an engine may be sent beyond what every one takes, because the operator says that it takes it. */
 export type ExtraField = "continuous_usage_stats" | "strict" | "top_k";
 
+/** Whether the engine takes an effort for its model; `none`: it takes that one, by which a model that reasons does not. */
+export type TakenEffort = boolean | "none";
+
 /** What is known of one engine beside its dialect; plain data. */
 export interface EngineHabits {
-  /** False where the model does not reason, and the engine refuses an effort for it. */
-  readonly takesEffort: boolean;
+  readonly takesEffort: TakenEffort;
   readonly extraFields: readonly ExtraField[];
 }
 
@@ -137,6 +139,15 @@ export function dialectOf(promptSettings: PromptSettings): Dialect {
     continuousUsage: dialect.continuousUsage || has("continuous_usage_stats"),
     strict: dialect.strict || has("strict"),
     topK: dialect.topK || has("top_k"),
-    reasoningEfforts: takesEffort === false ? {} : dialect.reasoningEfforts,
+    reasoningEfforts: effortsTaken(dialect.reasoningEfforts, takesEffort),
   };
+}
+
+function effortsTaken(
+  efforts: Readonly<Record<string, string>>,
+  taken: unknown,
+): Readonly<Record<string, string>> {
+  if (taken === false) return {};
+  if (taken !== "none") return efforts;
+  return efforts["none"] === undefined ? {} : { none: efforts["none"] };
 }

@@ -1,6 +1,6 @@
 import { Failure } from "../../failure.ts";
 import type { BaseAddress } from "./base-address.ts";
-import type { DialectName } from "./dialect.ts";
+import type { DialectName, TakenEffort } from "./dialect.ts";
 
 /** What a deployment says of itself. */
 export interface Discovery {
@@ -12,7 +12,7 @@ export interface Discovery {
   readonly contextIsSure: boolean;
   readonly takesTools: boolean;
   /** Whether a reasoning effort may be sent; engines that would refuse it say that their model does not think. */
-  readonly takesEffort: boolean;
+  readonly takesEffort: TakenEffort;
   /** The folder of `/models` and `/chat/completions`, such as `/v1`. */
   readonly path: string;
 }
@@ -116,7 +116,7 @@ interface EngineFacts {
   readonly contextTokens: number | null;
   readonly contextIsSure: boolean;
   readonly takesTools: boolean;
-  readonly takesEffort: boolean;
+  readonly takesEffort: TakenEffort;
 }
 
 async function engineFacts(
@@ -172,8 +172,15 @@ async function ollamaFacts(ask: Ask, base: BaseAddress, model: string): Promise<
     ),
     contextIsSure: loaded !== undefined,
     takesTools: can("tools"),
-    takesEffort: can("thinking"),
+    takesEffort: can("thinking") && (takesEffortWords(shown) || "none"),
   };
+}
+
+/** Other models than these think or do not: Ollama 0.17 answers 400 `think value "low" is not supported for this model`. */
+function takesEffortWords(shown: Readonly<Record<string, unknown>>): boolean {
+  if (!Array.isArray(shown["capabilities"])) return true;
+  const family = text(members(shown["details"])["family"]);
+  return family === "gptoss" || family === "gpt-oss";
 }
 
 /** The answer of one of an engine's own routes; {} where it has none: what these routes say is useful, not needed. */

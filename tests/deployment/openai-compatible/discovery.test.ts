@@ -89,8 +89,13 @@ describe("a deployment says what it is", () => {
     expect(await found(engine)).toMatchObject({
       contextTokens: 16_384,
       takesTools: true,
-      takesEffort: true,
+      takesEffort: "none",
     });
+    // The one family for which its source takes an effort that is a word.
+    const harmony = { ...configured, details: { family: "gptoss" } };
+    engine.route("POST", "/api/show", { body: harmony });
+    expect(await found(engine)).toMatchObject({ takesTools: true, takesEffort: true });
+    engine.route("POST", "/api/show", { body: configured });
     engine.route("GET", "/api/ps", {
       body: { models: [{ name: "the-model", context_length: 4096 }] },
     });

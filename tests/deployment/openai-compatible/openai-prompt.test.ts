@@ -5,7 +5,10 @@ import type {
   GenerationOptions,
   Tool,
 } from "../../../src/conversation/conversation.ts";
-import type { DialectName } from "../../../src/deployment/openai-compatible/dialect.ts";
+import type {
+  DialectName,
+  TakenEffort,
+} from "../../../src/deployment/openai-compatible/dialect.ts";
 import {
   completeBody,
   openaiPromptSettings,
@@ -269,9 +272,9 @@ describe("the dialects", () => {
     expect(told("generic", strict)).toEqual(told("generic", weather));
   });
 
-  test("leave the effort out where the engine says that its model does not think", () => {
-    const options = { ...noOptions, reasoningEffort: "low" };
-    const effort = (takesEffort: boolean): unknown => {
+  test("leave the effort out where the engine takes none for its model, or none but `none`", () => {
+    const effort = (takesEffort: TakenEffort, reasoningEffort = "low"): unknown => {
+      const options = { ...noOptions, reasoningEffort };
       const promptSettings = openaiPromptSettings("ollama", "reasoning_content", { takesEffort });
       const prompt = prepareOpenaiPrompt(promptSettings, plain, options);
       return JSON.parse(Buffer.concat(completeBody(prompt, "m", 1)).toString("utf8"))[
@@ -280,6 +283,8 @@ describe("the dialects", () => {
     };
     expect(effort(true)).toBe("low");
     expect(effort(false)).toBeUndefined();
+    expect(effort("none")).toBeUndefined();
+    expect(effort("none", "none")).toBe("none");
   });
 
   test("tell a generic engine what the operator says that it takes", () => {

@@ -23,7 +23,10 @@ export function openaiCompatibleLosses(name: DialectName): EngineLosses {
     seed: carried(),
     presencePenalty: carried(),
     frequencyPenalty: carried(),
-    reasoningEffort: efforts(dialect),
+    reasoningEffort:
+      name === "ollama"
+        ? efforts(dialect, "; sent for gpt-oss alone, to other models that think only `none`")
+        : efforts(dialect),
     responseFormat: carried("`json_object` as `response_format`"),
     laterSystem: carried(),
     orderOfParts: lost("one text, one reasoning, then the calls"),
@@ -58,11 +61,11 @@ function oneTool({ namedToolChoice, toolChoice }: Dialect): EngineLoss {
 }
 
 /** Words that stay come first, then what the others become. */
-function efforts({ reasoningEfforts }: Dialect): EngineLoss {
+function efforts({ reasoningEfforts }: Dialect, more = ""): EngineLoss {
   const kept: string[] = [];
   const others: string[] = [];
   for (const [asked, told] of Object.entries(reasoningEfforts))
     if (asked === told) kept.push(`\`${asked}\``);
     else others.push(`\`${asked}\` as \`${told}\``);
-  return converted([...kept, ...others, "other words are lost"].join(", "));
+  return converted([...kept, ...others, "other words are lost"].join(", ") + more);
 }
