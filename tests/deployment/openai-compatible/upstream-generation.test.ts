@@ -201,6 +201,7 @@ describe("the connection", () => {
       async (one) => {
         await one.send(finished, done);
         one.break();
+        expect(one.clock.waiting).toBe(0);
         one.clock.advance(10_000);
       },
       "finished",
