@@ -45,12 +45,12 @@ export function describeRetries(kind: ClientKind): void {
       );
       await service.deployment.request(3);
       service.deployment.answerAlways(...textAnswer("a place"));
+      const startMs = performance.now();
       const fifth = client.streamed({ prompt: "Hello" });
       while (recorder.statuses.length === 0) await sleep(5);
-      const refusedMs = performance.now();
       leaving.abort();
       expect((await fifth).text).toBe("a place");
-      expect(performance.now() - refusedMs).toBeGreaterThan(1_950);
+      expect(performance.now() - startMs).toBeGreaterThan(1_990);
       expect(recorder.statuses).toEqual([429, 200]);
       await Promise.all(four);
     });
