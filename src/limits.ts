@@ -49,7 +49,7 @@ export const limits = {
   bodyStallMs: 10_000,
   /**
    * A piece of a body costs the event loop some 4 us whatever its size. Clients that frame bodies in chunks make them of
-   * kilobytes; beyond the first 2,048 an average below this is nobody's need, and 64 KiB in it are all that may come.
+   * kilobytes; beyond the first 2,048 no client has a reason for an average below this, and 64 KiB in it are all that may come.
    */
   tinyPieceBytes: 32,
   tinyPiecesMax: 2_048,
@@ -60,7 +60,7 @@ export const limits = {
   readTurnMs: 2,
   readSliceLines: 32,
   /** Requests that one connection may have sent without having been answered; what comes behind them is not looked at. */
-  pipelinedRequestsMax: 16,
+  pipelinedRequestsMax: 2,
   /** Descriptors that are no caller's and no deployment's: ledger, files, logs, threads, the operator. */
   descriptorsReserved: 128,
   /** How long the log is quiet after it said that there is no connection left. */
@@ -87,7 +87,7 @@ export const limits = {
   bodiesBytesMax: 96 * 1024 * 1024,
   /**
    * Threads for large bodies and for counts. An account keeps one of them busy with bodies, and all accounts together one
-   * with counts: a thread is left for the body of another, which then waits for nobody.
+   * with counts: a thread is left for the body of another account, which then waits for none.
    */
   bodyThreads: 3,
   bodyThreadsPerAccount: 1,

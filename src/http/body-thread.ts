@@ -7,7 +7,7 @@ import type { Timers } from "../timers.ts";
 export interface BodyThread<Question, Answer> {
   /** Rejects with a Failure when the thread ends instead of answering; the next question starts another one. */
   run(question: Question, transfer: readonly ArrayBuffer[]): Promise<Answer>;
-  /** Ends the thread; a question that waits is told so. */
+  /** Ends the thread; a question that waits fails. */
   stop(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ interface Connection {
   readonly feed: (bytes: Buffer) => void;
   /** Nothing comes any more: node:http ends its own half, whatever waits to be written. */
   readonly end: (...values: unknown[]) => void;
-  /** The end has come and was not told. */
+  /** The end has come, and node:http has not heard of it yet. */
   ended: boolean;
   /** Waits for its turn. */
   queued: boolean;

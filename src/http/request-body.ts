@@ -30,7 +30,7 @@ export async function readRequestBody(
   response: ServerResponse,
   reading: BodyReading,
 ): Promise<ReceivedBody> {
-  // Its end was told before readRequestBody listened.
+  // The event of its end came before readRequestBody listened.
   if (request.destroyed || response.destroyed) throw brokenOff();
   checkHeaders(request);
   const { keptBytesMax, timers } = reading;
