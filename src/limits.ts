@@ -165,8 +165,8 @@ export const limits = {
   ledgerGroupMax: 256,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */
   checkpointEntriesMax: 5_000,
-  /** Rows that travel together when a ledger is copied to another store. */
-  copiedRowsAPiece: 1_000,
+  /** Rows that travel together when a ledger moves to another store. */
+  movedRowsAPiece: 1_000,
   /** Rows that verifying reads at a time: few enough for memory, enough that a round trip for them costs little. */
   verifyRowsAPiece: 1_000,
   /** Problems that a report of a damaged ledger lists; all are counted. */

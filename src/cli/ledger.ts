@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { parseConfig } from "../config/config.ts";
-import type { CopiedRows, LedgerSource } from "../ledger/copied-tables.ts";
+import type { MovedRows, MoveSource } from "../ledger/moved-tables.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
 import { CommandError, misuse, type Outcome, type Shell } from "./command.ts";
 import { counted } from "./counted.ts";
@@ -30,7 +30,7 @@ export async function moveLedger(shell: Shell, { to }: { readonly to: string }):
     );
   ensureAddress(to, shell);
   const path = ensureFile(shell, "It is in PostgreSQL already.");
-  const { report, rows } = await copyToPostgres(path, to, shell);
+  const { report, rows } = await moveToPostgres(path, to, shell);
   const { accounts, entries } = report;
   return {
     json: { ok: true, entries, accounts, rows },
@@ -59,17 +59,17 @@ function ensureFile(shell: Shell, otherwise: string): string {
   return database.path;
 }
 
-async function copyToPostgres(
+async function moveToPostgres(
   path: string,
   url: string,
   shell: Shell,
 ): Promise<{
   readonly report: VerifyReport;
-  readonly rows: CopiedRows;
+  readonly rows: MovedRows;
 }> {
-  const { openSqliteSource } = await import("../ledger/sqlite/source.ts");
+  const { openMoveSource } = await import("../ledger/sqlite/move.ts");
   // Locked until the end: both are compared as they are now.
-  using source = openSqliteSource(path, {
+  using source = openMoveSource(path, {
     nowMs: Date.now(),
     leaseMs: ensureConfig(shell).leaseSeconds * 1_000,
   });
@@ -92,13 +92,13 @@ async function copyToPostgres(
       1,
       `The ledger has ${counted(before.problemsTotal, "problem", "problems")}, so nothing was moved. See: ${shell.programName} verify`,
     );
-  const { importLedger } = await import("../ledger/postgres/import.ts");
+  const { moveRows } = await import("../ledger/postgres/move.ts");
   await using target = await openLedger({
     ...ensureConfig(shell),
     database: { kind: "postgres", url, connections: 1 },
   });
   source.beginMove();
-  const rows = await orGivenUp(source, () => importLedger({ url }, source));
+  const rows = await orGivenUp(source, () => moveRows({ url }, source));
   // From here on it is there: a file that keeps its mark can be moved again, and no service opens it meanwhile.
   const report = await target.verify([], true);
   if (!report.ok || report.heads.join() !== before.heads.join()) {
@@ -113,7 +113,7 @@ async function copyToPostgres(
   return { report, rows };
 }
 
-async function orGivenUp<Value>(source: LedgerSource, step: () => Promise<Value>): Promise<Value> {
+async function orGivenUp<Value>(source: MoveSource, step: () => Promise<Value>): Promise<Value> {
   try {
     return await step();
   } catch (error) {

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { copiedTables } from "../../src/ledger/copied-tables.ts";
+import { movedTables } from "../../src/ledger/moved-tables.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
@@ -71,7 +71,7 @@ async function prepare(
 /** Every row of every table, as text; truth values and bytes as SQLite has them. */
 function sqliteRows(path: string): unknown {
   using database = new DatabaseSync(path, { readOnly: true, readBigInts: true });
-  return copiedTables.map(({ columns, name, order }) =>
+  return movedTables.map(({ columns, name, order }) =>
     database
       .prepare(`select ${columns.join(", ")} from ${name} order by ${order}`)
       .all()
@@ -81,7 +81,7 @@ function sqliteRows(path: string): unknown {
 
 async function postgresRows(url: string): Promise<unknown> {
   const tables: unknown[] = [];
-  for (const { columns, name, order } of copiedTables) {
+  for (const { columns, name, order } of movedTables) {
     const rows = await execute(
       url,
       `select ${columns.join(", ")} from tributary.${name} order by ${order}`,

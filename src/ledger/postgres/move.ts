@@ -1,9 +1,4 @@
-import {
-  type CopiedRows,
-  type CopiedTable,
-  copiedTables,
-  type LedgerSource,
-} from "../copied-tables.ts";
+import { type MovedRows, type MovedTable, movedTables, type MoveSource } from "../moved-tables.ts";
 import { OperatorError } from "../operator-error.ts";
 import { toHex } from "../journal.ts";
 import type { Row } from "../row.ts";
@@ -11,20 +6,17 @@ import { StoreFault } from "../store-fault.ts";
 import { openDatabase, type DatabaseSettings, type Query } from "./database.ts";
 
 const lock = {
-  name: "import-lock",
+  name: "move-lock",
   // Commands and replicas that would write wait, so that an empty ledger stays empty until the copy is committed.
   text: "lock table tributary.account, tributary.seal_key in share row exclusive mode",
 };
 const anything = {
-  name: "import-empty",
+  name: "move-empty",
   text: "select 1 as one from tributary.account union all select 1 from tributary.seal_key limit 1",
 };
 
-/** Copies a whole ledger into an empty one whose schema is there, in one transaction. */
-export async function importLedger(
-  settings: DatabaseSettings,
-  source: LedgerSource,
-): Promise<CopiedRows> {
+/** Moves the rows of a whole ledger into an empty one whose schema is there, in one transaction. */
+export async function moveRows(settings: DatabaseSettings, source: MoveSource): Promise<MovedRows> {
   await using database = openDatabase({ ...settings, connections: 1 });
   try {
     return await database.transaction(async (query) => {
@@ -34,9 +26,9 @@ export async function importLedger(
           "not_possible",
           "The ledger to move to is not empty: it has accounts or keys of its own. Name an empty database, and start no service on it before.",
         );
-      const copied: Record<string, number> = {};
-      for (const table of copiedTables) copied[table.name] = await copy(query, table, source);
-      return copied;
+      const moved: Record<string, number> = {};
+      for (const table of movedTables) moved[table.name] = await copy(query, table, source);
+      return moved;
     });
   } catch (error) {
     if (!(error instanceof StoreFault)) throw error;
@@ -48,20 +40,20 @@ export async function importLedger(
   }
 }
 
-async function copy(query: Query, table: CopiedTable, source: LedgerSource): Promise<number> {
+async function copy(query: Query, table: MovedTable, source: MoveSource): Promise<number> {
   const columns = table.columns.join(", ");
   const insert = {
-    name: `import-${table.name}`,
+    name: `move-${table.name}`,
     // Rows are inserted in the order of the array: the last key that seals has to stay the last.
     text: `insert into tributary.${table.name} (${columns})
       select ${columns} from json_populate_recordset(null::tributary.${table.name}, $1::json)`,
   };
-  let copied = 0;
+  let moved = 0;
   for (const rows of source.read(table)) {
     await query(insert, JSON.stringify(rows.map((row) => rowToJson(row))));
-    copied += rows.length;
+    moved += rows.length;
   }
-  return copied;
+  return moved;
 }
 
 function rowToJson(row: Row): Readonly<Record<string, unknown>> {

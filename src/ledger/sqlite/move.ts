@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
-import type { CopiedTable, LedgerSource } from "../copied-tables.ts";
+import type { MovedTable, MoveSource } from "../moved-tables.ts";
 import { OperatorError } from "../operator-error.ts";
 import { type Row, numberOf } from "../row.ts";
 import { openAccounts } from "./accounts.ts";
@@ -14,13 +14,13 @@ import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
 
 /** The time and the length of leases by which leases have ended. */
-export interface SourceClock {
+export interface MoveClock {
   readonly nowMs: number;
   readonly leaseMs: number;
 }
 
-/** Opens a ledger's file to copy it, and keeps others from writing to it until it is closed. */
-export function openSqliteSource(path: string, clock: SourceClock): LedgerSource {
+/** Opens the file of a ledger that moves, and keeps others from writing to it until it is closed. */
+export function openMoveSource(path: string, clock: MoveClock): MoveSource {
   const database = openDatabase({ path, synchronous: "full", moving: true });
   try {
     lock(database, path);
@@ -53,7 +53,7 @@ export function openSqliteSource(path: string, clock: SourceClock): LedgerSource
 }
 
 /** Gives back what dead processes held, so that only requests that run are left open. */
-function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: SourceClock): void {
+function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: MoveClock): void {
   const { expire, giveBackDead } = openResolve(database, {
     leaseMs,
     accounts: openAccounts(database),
@@ -77,14 +77,14 @@ function lock(database: DatabaseSync, path: string): void {
   }
 }
 
-function* read(database: DatabaseSync, table: CopiedTable): Generator<readonly Row[], undefined> {
+function* read(database: DatabaseSync, table: MovedTable): Generator<readonly Row[], undefined> {
   const rows = database
     .prepare(`select ${table.columns.join(", ")} from ${table.name} order by ${table.order}`)
     .iterate();
   let piece: Row[] = [];
   for (const row of rows) {
     piece.push(row);
-    if (piece.length < limits.copiedRowsAPiece) continue;
+    if (piece.length < limits.movedRowsAPiece) continue;
     yield piece;
     piece = [];
   }

@@ -2,7 +2,7 @@ import type { Row } from "./row.ts";
 import type { VerifyReport } from "./verify-journal.ts";
 
 /** A table that moves with a ledger, and its columns; both stores have the same. */
-export interface CopiedTable {
+export interface MovedTable {
   readonly name: string;
   readonly columns: readonly string[];
   /** The order in which its rows are read and written. */
@@ -13,7 +13,7 @@ export interface CopiedTable {
  * All tables but rate tickets, which are worth nothing after a minute, and all columns but those of the process that ran
  * a request: no request runs when a ledger moves. A table comes before those whose rows refer to it.
  */
-export const copiedTables: readonly CopiedTable[] = [
+export const movedTables: readonly MovedTable[] = [
   table(
     "account",
     "id",
@@ -41,19 +41,19 @@ export const copiedTables: readonly CopiedTable[] = [
   table("seal_key", "sequence", "id secret created_at_ms"),
 ];
 
-function table(name: string, order: string, columns: string): CopiedTable {
+function table(name: string, order: string, columns: string): MovedTable {
   return { name, order, columns: columns.trim().split(/\s+/) };
 }
 
-/** A ledger to copy. As long as it is open no process writes to it. */
-export interface LedgerSource extends Disposable {
+/** The ledger that moves. As long as it is open no process writes to it. */
+export interface MoveSource extends Disposable {
   /** How many requests run; a ledger moves without any. */
   readonly open: number;
   /** How many services have it open; a ledger moves without any. */
   readonly processes: number;
   verify(): VerifyReport;
   /** All rows of a table, in pieces; each call begins anew. */
-  read(table: CopiedTable): Iterable<readonly Row[]>;
+  read(table: MovedTable): Iterable<readonly Row[]>;
   /**
    * Marks the file: from now on only another `ledger move` opens it, also when this process is killed meanwhile, since
    * two ledgers that both go on would spend the same credit twice. The mark is committed when this returns.
@@ -65,5 +65,5 @@ export interface LedgerSource extends Disposable {
   giveUpMove(): void;
 }
 
-/** How many rows of each table were copied. */
-export type CopiedRows = Readonly<Record<string, number>>;
+/** How many rows of each table moved. */
+export type MovedRows = Readonly<Record<string, number>>;
