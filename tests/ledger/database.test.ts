@@ -2,6 +2,8 @@ import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { oldestReader } from "../../src/ledger/migrations/oldest-reader.ts";
+import { sqliteMigrations } from "../../src/ledger/migrations/sqlite/migrations.ts";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import { auditProblems, defaultSettings, openTill, temporaryLedger } from "./support.ts";
@@ -91,6 +93,27 @@ describe("the ledger's file", () => {
     expect(other.prepare("select count(*) as count from sqlite_schema").get()).toEqual({
       count: 1,
     });
+  });
+
+  test("opens a newer version's ledger that says that this version may, and leaves its number", () => {
+    using ledger = temporaryLedger();
+    openDatabase({ ...full, path: ledger.path }).close();
+    using newer = new DatabaseSync(ledger.path);
+    const known = sqliteMigrations.length;
+    newer.exec("pragma user_version = 1000");
+    openDatabase({ ...full, path: ledger.path }).close();
+    expect(Number(setting(newer, "user_version"))).toBe(1000);
+    newer.prepare("update schema_readers set oldest = ?").run(known + 1);
+    expect(() => openDatabase({ ...full, path: ledger.path })).toThrow(
+      `newer version of Tributary (schema 1000, this one knows ${String(known)})`,
+    );
+  });
+
+  test("is marked for the oldest version that reads what all its steps left", () => {
+    using ledger = temporaryLedger();
+    using database = openDatabase({ ...full, path: ledger.path });
+    expect(database.prepare("select oldest from schema_readers").get()).toEqual({ oldest: 5n });
+    expect(oldestReader([{ oldest: 5 }, { oldest: 7 }, { oldest: 6 }])).toBe(7);
   });
 
   test.each([

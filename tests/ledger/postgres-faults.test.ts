@@ -355,6 +355,18 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     expect(codeOf(await ledger.check().catch((error: unknown) => error))).toBe("overloaded");
     await execute(url, "insert into tributary.migration (number, name) values (99, 'later')");
     await expect(open(url)).rejects.toThrow(/newer version of Tributary \(schema 99/);
+    const known = postgresMigrations.length;
+    await execute(
+      url,
+      `update tributary.migration set oldest = ${String(known + 1)} where number = 99`,
+    );
+    await expect(open(url)).rejects.toThrow(/newer version of Tributary \(schema 99/);
+    // A newer version that only added to the schema lets this one go on beside it.
+    await execute(
+      url,
+      `update tributary.migration set oldest = ${String(known)} where number = 99`,
+    );
+    await (await open(url))[Symbol.asyncDispose]();
     await expect(open(server.url("nowhere"))).rejects.toThrow(/cannot be opened.*"nowhere"/);
     const away = "postgres://me:MARKER@127.0.0.1:1/ledger";
     const error: unknown = await open(away, { busyMs: 1_000 }).catch((cause: unknown) => cause);

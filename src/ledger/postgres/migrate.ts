@@ -1,6 +1,7 @@
+import { newerSchema, oldestReader } from "../migrations/oldest-reader.ts";
 import { postgresMigrations } from "../migrations/postgres/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
-import { numberOf, textOf } from "../row.ts";
+import { numberOf, numberOrNullOf, textOf } from "../row.ts";
 import type { Database, Query } from "./database.ts";
 import { functions } from "./functions.ts";
 
@@ -36,7 +37,7 @@ export async function migrate(
       `The server of ${name} is PostgreSQL ${server === undefined ? "of no version" : textOf(server, "text")}; the ledger needs 13 or newer. Name another one in TRIBUTARY_DATABASE_URL.`,
     );
   const there = await ensureKnown(database.query, name);
-  if (there === postgresMigrations.length) return null;
+  if (there >= postgresMigrations.length) return null;
   if (there === 0 && !creates)
     throw new OperatorError(
       "not_found",
@@ -49,7 +50,7 @@ export async function migrate(
     await query({ ...lock, untimed: true }, migrationLock);
     // Read again under the lock: another process may have migrated meanwhile.
     const from = await ensureKnown(query, name);
-    if (from === postgresMigrations.length) return null;
+    if (from >= postgresMigrations.length) return null;
     if (from === 0) await query(statement("", createSchema));
     const missing = postgresMigrations.slice(from);
     for (const [index, migration] of missing.entries()) {
@@ -60,6 +61,11 @@ export async function migrate(
         migration.name,
       );
     }
+    await query(
+      statement("record-oldest", "update tributary.migration set oldest = $2 where number = $1"),
+      postgresMigrations.length,
+      oldestReader(postgresMigrations),
+    );
     await query(statement("", functions));
     return { from, to: postgresMigrations.length, names: missing.map((one) => one.name) };
   });
@@ -93,11 +99,16 @@ async function ensureKnown(query: Query, name: string): Promise<number> {
     ),
   );
   const version = row === undefined ? 0 : numberOf(row, "number");
-  if (version > postgresMigrations.length)
-    throw new OperatorError(
-      "ledger_unusable",
-      `${name} was written by a newer version of Tributary (schema ${String(version)}, this one knows ${String(postgresMigrations.length)}). Start that version, or a newer one.`,
+  const known = postgresMigrations.length;
+  if (version > known) {
+    // Whoever left a newer schema has left its row with it, so that two versions can run beside each other.
+    const [last] = await query(
+      statement("oldest", "select oldest::bigint from tributary.migration where number = $1"),
+      version,
     );
+    const oldest = last === undefined ? null : numberOrNullOf(last, "oldest");
+    if (oldest === null || oldest > known) throw newerSchema(name, version, known);
+  }
   return version;
 }
 

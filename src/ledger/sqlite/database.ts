@@ -12,6 +12,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import { rateWindow } from "../migrations/sqlite/rate-tables.ts";
+import { newerSchema, oldestReader } from "../migrations/oldest-reader.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { faultKind, storeFault } from "./fault.ts";
@@ -154,12 +155,8 @@ function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): vo
         "ledger_unusable",
         `${path} is a database of another program. Name another file in TRIBUTARY_DATABASE_URL.`,
       );
-    if (version > sqliteMigrations.length)
-      throw new OperatorError(
-        "ledger_unusable",
-        `${path} was written by a newer version of Tributary (schema ${String(version)}, this one knows ${String(sqliteMigrations.length)}). Start that version, or a newer one.`,
-      );
-    if (version === sqliteMigrations.length) return;
+    if (version > sqliteMigrations.length) ensureReadable(database, version, path);
+    if (version >= sqliteMigrations.length) return;
     for (const { steps } of sqliteMigrations.slice(version)) {
       for (const step of steps) {
         if (typeof step === "string") database.exec(step);
@@ -167,8 +164,20 @@ function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): vo
       }
     }
     setMark(database, ledgerMark);
+    database.prepare("update schema_readers set oldest = ?").run(oldestReader(sqliteMigrations));
     database.exec(`pragma main.user_version = ${String(sqliteMigrations.length)}`);
   });
+}
+
+/** A newer version's file says which older ones may open it, so that two versions can take turns while one is replaced. */
+function ensureReadable(database: DatabaseSync, version: number, path: string): void {
+  const known = sqliteMigrations.length;
+  const table = "select 1 as one from main.sqlite_schema where name = 'schema_readers'";
+  const row =
+    getRow(database.prepare(table)) === null
+      ? null
+      : getRow(database.prepare("select oldest from main.schema_readers"));
+  if (row === null || numberOf(row, "oldest") > known) throw newerSchema(path, version, known);
 }
 
 function openRateWindow(database: DatabaseSync): void {

@@ -1,9 +1,11 @@
 import { accounts } from "./0001-accounts.ts";
 import { resolved } from "./0004-resolved.ts";
 import { owners } from "./0005-owners.ts";
+import { oldest } from "./0007-oldest.ts";
+import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
-export interface PostgresMigration {
+export interface PostgresMigration extends Readable {
   readonly name: string;
   readonly sql: string | null;
 }
@@ -14,10 +16,12 @@ export interface PostgresMigration {
  * are made after the last of them.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
-  { name: "0001-accounts", sql: accounts },
-  { name: "0002-operations", sql: null },
-  { name: "0003-authorize-with-credit", sql: null },
-  { name: "0004-resolved", sql: resolved },
-  { name: "0005-owners", sql: owners },
-  { name: "0006-functions-by-themselves", sql: null },
+  { name: "0001-accounts", oldest: 1, sql: accounts },
+  { name: "0002-operations", oldest: 2, sql: null },
+  { name: "0003-authorize-with-credit", oldest: 3, sql: null },
+  { name: "0004-resolved", oldest: 4, sql: resolved },
+  { name: "0005-owners", oldest: 5, sql: owners },
+  { name: "0006-functions-by-themselves", oldest: 6, sql: null },
+  // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
+  { name: "0007-oldest", oldest: 7, sql: oldest },
 ];

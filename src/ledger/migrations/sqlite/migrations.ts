@@ -3,17 +3,21 @@ import { accounts } from "./0001-accounts.ts";
 import { chainOldEntries, journal, replaceEntries } from "./0002-journal.ts";
 import { resolved } from "./0003-resolved.ts";
 import { owners } from "./0004-owners.ts";
+import { oldest } from "./0005-oldest.ts";
+import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
-export interface SqliteMigration {
+export interface SqliteMigration extends Readable {
   readonly name: string;
   readonly steps: readonly (string | ((database: DatabaseSync) => void))[];
 }
 
 /** Forward only, in order; the number is the position, from 1. Never reordered, never edited after a release. */
 export const sqliteMigrations: readonly SqliteMigration[] = [
-  { name: "0001-accounts", steps: [accounts] },
-  { name: "0002-journal", steps: [journal, chainOldEntries, replaceEntries] },
-  { name: "0003-resolved", steps: [resolved] },
-  { name: "0004-owners", steps: [owners] },
+  { name: "0001-accounts", oldest: 1, steps: [accounts] },
+  { name: "0002-journal", oldest: 2, steps: [journal, chainOldEntries, replaceEntries] },
+  { name: "0003-resolved", oldest: 3, steps: [resolved] },
+  { name: "0004-owners", oldest: 4, steps: [owners] },
+  // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
+  { name: "0005-oldest", oldest: 5, steps: [oldest] },
 ];
