@@ -17,8 +17,8 @@ export interface Arm extends AsyncDisposable {
   readonly processIds: () => readonly number[];
 }
 
-/** The gateway has one core, mock and load generator the other, where the machine lets us choose. */
-const gatewayCore = "1";
+/** The gateway's core; mock and load generator have the other, where the machine lets us choose. */
+export const gatewayCore = "1";
 const otherCore = "0";
 const canPin = canPinToCores();
 
@@ -137,7 +137,8 @@ function path(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-function start(
+/** Starts a program on a core of its own; it ends with the benchmark. */
+export function start(
   program: string,
   values: readonly string[],
   options: {
@@ -166,14 +167,19 @@ process.on("exit", () => {
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
-async function stop(child: ChildProcess): Promise<void> {
+/** Ends what was started. */
+export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return;
   const ended = once(child, "exit");
   child.kill("SIGTERM");
   await ended;
 }
 
-async function firstLine(child: ChildProcess, wanted: (line: string) => boolean): Promise<string> {
+/** The first line of its output that is wanted; the rest is thrown away. */
+export async function firstLine(
+  child: ChildProcess,
+  wanted: (line: string) => boolean,
+): Promise<string> {
   if (child.stdout === null) throw new Error("the process has no output");
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit").then(([code]) => {

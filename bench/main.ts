@@ -11,6 +11,7 @@ import {
   residentMebibytes,
   startMock,
 } from "./arms.ts";
+import { openFloor } from "./floor.ts";
 import { buildBody, openAgent, percentile, runStream, type StreamResult } from "./load.ts";
 import { markdown } from "./markdown.ts";
 
@@ -77,13 +78,20 @@ const folder = await mkdtemp(join(tmpdir(), "tributary-bench-"));
 stack.defer(() => rm(folder, { recursive: true, force: true }));
 const mock = stack.use(await startMock());
 const nginx = await openNginx(mock.origin, folder);
+const floor = stack.use(await openFloor(mock.origin, "http"));
+const raw = stack.use(await openFloor(mock.origin, "raw"));
 const full = stack.use(await openTributary(mock.origin, folder, { synchronous: "full" }));
 const normal = stack.use(await openTributary(mock.origin, folder, { synchronous: "normal" }));
 if (nginx === null) process.stdout.write("nginx is not installed: that arm is left out\n");
 else stack.use(nginx);
-const rows = [openDirect(mock.origin), ...(nginx === null ? [] : [nginx]), full, normal].map(
-  newRow,
-);
+const rows = [
+  openDirect(mock.origin),
+  ...(nginx === null ? [] : [nginx]),
+  raw,
+  floor,
+  full,
+  normal,
+].map(newRow);
 stack.defer(() => Promise.resolve(agent.destroy()));
 
 for (const row of rows) await warm(row.arm);
