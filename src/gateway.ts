@@ -42,12 +42,15 @@ export interface GatewayParts {
   }) => void;
   /** Ends a start that waits for its database. */
   readonly signal?: AbortSignal;
+  /** Timers and clock of requests and their answers; those of the process where they are left out. */
+  readonly clock?: Pick<Service, "timers" | "monotonicMs">;
 }
 
 /** Builds the service from its settings and listens. What is opened here is disposed in reverse order. */
 export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
-  const { telemetry } = parts;
+  const { telemetry, clock = { timers: systemTimers, monotonicMs } } = parts;
+  const { timers } = clock;
   const ledger = opened.use(await openLedger(config, parts));
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
@@ -59,22 +62,21 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     deployment,
     leases,
     telemetry,
-    workers: opened.use(openBodyWorkers(() => sealRing.keys, systemTimers)),
+    workers: opened.use(openBodyWorkers(() => sealRing.keys, timers)),
     get sealKeys() {
       return sealRing.keys;
     },
     settings: config,
-    timers: systemTimers,
+    ...clock,
     bounds: openAccountBounds(config.concurrencyPerAccount),
     looks: openLookPace(() => performance.now()),
     now: Date.now,
-    monotonicMs,
     newId,
     metrics: holdValue(() => telemetry.metricsText(), {
       heldMs: limits.metricsHeldMs,
-      monotonicMs,
+      monotonicMs: clock.monotonicMs,
     }),
-    readiness: openReadiness({ ledger, deployment, telemetry, monotonicMs }),
+    readiness: openReadiness({ ledger, deployment, telemetry, ...clock }),
     state: {
       leaving: false,
       draining: false,

@@ -5,6 +5,8 @@ export interface ManualTimers extends Timers {
   readonly monotonicMs: () => number;
   /** Timers that wait. */
   readonly waiting: number;
+  /** The delays with which the timers that wait were set, in milliseconds. */
+  readonly delays: readonly number[];
   /** Moves the clock, calling what becomes due on the way, in order. */
   advance(ms: number): void;
 }
@@ -13,6 +15,7 @@ export interface ManualTimers extends Timers {
 export function openManualTimers(): ManualTimers {
   interface Waiting {
     readonly dueMs: number;
+    readonly delayMs: number;
     readonly callback: () => void;
   }
   const all = new Set<Waiting>();
@@ -22,8 +25,11 @@ export function openManualTimers(): ManualTimers {
     get waiting() {
       return all.size;
     },
+    get delays() {
+      return [...all].map(({ delayMs }) => delayMs);
+    },
     set(callback, delayMs) {
-      const waiting = { dueMs: nowMs + delayMs, callback };
+      const waiting = { dueMs: nowMs + delayMs, delayMs, callback };
       all.add(waiting);
       return waiting;
     },

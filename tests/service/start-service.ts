@@ -9,6 +9,7 @@ import { parseCredit } from "../../src/admission/price.ts";
 import { type LogDestination, openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { Timers } from "../../src/timers.ts";
+import type { ManualTimers } from "../doubles/manual-timers.ts";
 import {
   type ScriptedDeployment,
   startScriptedDeployment,
@@ -59,6 +60,8 @@ export interface TestServiceSettings {
   readonly deployment?: ScriptedDeploymentSettings;
   /** Timers of the telemetry; the process's own where they are left out. */
   readonly telemetryTimers?: Timers;
+  /** Timers and clock of requests and their answers, which then stand still until a test moves them. */
+  readonly clock?: ManualTimers;
 }
 
 /** Starts a service on a free loopback port with a ledger of its own in a temporary folder. */
@@ -86,7 +89,15 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
       ...(settings.telemetryTimers === undefined ? {} : { timers: settings.telemetryTimers }),
     }),
   );
-  const gateway = opened.use(await openGateway(config, { telemetry, onProgress: () => undefined }));
+  const gateway = opened.use(
+    await openGateway(config, {
+      telemetry,
+      onProgress: () => undefined,
+      ...(settings.clock === undefined
+        ? {}
+        : { clock: { timers: settings.clock, monotonicMs: settings.clock.monotonicMs } }),
+    }),
+  );
   const ledger = opened.use(await openOperatorLedger(config));
   const { first } = gateway;
   if (first === null) throw new Error("the ledger was not empty");

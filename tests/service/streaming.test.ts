@@ -1,18 +1,23 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { openManualTimers } from "../doubles/manual-timers.ts";
 import {
   delta,
   finish,
+  frame,
   openGate,
   statusAnswer,
+  type Step,
   textAnswer,
 } from "../doubles/scripted-deployment.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
 const keepaliveMs = 150;
+const clock = openManualTimers();
 let service: TestService;
 beforeAll(async () => {
   service = await startService({
+    clock,
     environment: { TRIBUTARY_KEEPALIVE_MS: String(keepaliveMs) },
   });
 });
@@ -37,22 +42,27 @@ describe.each(formats)("a stream of $name", ({ name, path, body }) => {
     expect(id).toMatch(/^req_/);
     if (name === "messages") expect(response.headers.get("request-id")).toBe(id);
     expect(await response.text()).toContain(terminals[name]);
-    await sleep(20);
-    expect(service.logLines.some((line) => line.includes(`"requestId":"${id}"`))).toBe(true);
+    await expect
+      .poll(() => service.logLines.some((line) => line.includes(`"requestId":"${id}"`)))
+      .toBe(true);
   });
 
   it("opens after two seconds of a silent deployment, and keeps alive in silence", async () => {
     const gate = openGate();
     service.deployment.answerNext(gate.step, ...textAnswer("late"));
-    const startMs = performance.now();
-    const response = await ask();
-    expect(performance.now() - startMs).toBeGreaterThan(1_900);
+    const asked = ask();
+    await expect.poll(() => clock.delays).toContain(limits.headersAfterMs);
+    clock.advance(limits.headersAfterMs - 1);
+    // Opening the answer would have cleared the timer.
+    expect(clock.delays).toContain(limits.headersAfterMs);
+    clock.advance(1);
+    const response = await asked;
     expect(response.status).toBe(200);
-    await sleep(keepaliveMs * 3.5);
+    const pings = 3;
+    for (let ping = 0; ping < pings; ping += 1) clock.advance(keepaliveMs);
     gate.open();
     const text = await response.text();
-    const pings = text.split(": ping\n\n").length - 1;
-    expect(pings).toBeGreaterThanOrEqual(2);
+    expect(text.split(": ping\n\n").length - 1).toBe(pings);
     const events = name === "messages" ? /event: ping\ndata: \{"type":"ping"\}\n\n/g : null;
     if (events !== null) expect(text.match(events)?.length).toBe(pings);
     if (name === "responses") {
@@ -75,83 +85,93 @@ describe.each(formats)("a stream of $name", ({ name, path, body }) => {
     expect((await service.settledCredit()).held).toBe(0n);
   });
 
-  it.each([
-    ["ends without a finish", [delta({ content: "half an" })]],
+  it.each<readonly [string, (half: Step, gate: Step) => readonly Step[]]>([
+    ["ends without a finish", (half) => [half]],
     [
       "says an error and then a finish",
-      [
-        delta({ content: "half" }),
+      (half) => [
+        half,
         { type: "write", bytes: 'data: {"error":{"message":"boom","code":500}}\n\n' },
         finish("stop"),
       ],
     ],
-    ["is reset", [delta({ content: "half" }), openGateFor(30), { type: "reset" }]],
-    [
-      "sends nonsense",
-      [delta({ content: "half" }), { type: "write", bytes: "data: {nonsense\n\n" }],
-    ],
-  ] as const)(
-    "is failed honestly and costs nothing when the deployment %s",
-    async (_name, steps) => {
-      const before = (await service.settledCredit()).balance;
-      service.deployment.answerNext(...steps);
-      const text = await (await ask()).text();
-      expect(text).toContain("half");
-      for (const terminal of Object.values(terminals)) expect(text).not.toContain(terminal);
-      const frames = text.trimEnd().split("\n\n");
-      const last = frames.at(-1) ?? "";
-      if (name === "responses") {
-        expect(last).toMatch(/^event: response\.failed\n/);
-        expect(frames.at(-2)).toMatch(/^event: error\n/);
-      } else if (name === "messages") {
-        expect(last).toMatch(/^event: error\ndata: \{"type":"error","error":\{"type":"api_error"/);
-      } else {
-        expect(last).toMatch(/^data: \{"error":\{"message":/);
-      }
-      expect((await service.settledCredit()).balance).toBe(before);
-    },
-  );
+    // A reset takes with it what is on the way, so it waits until the client has the first half.
+    ["is reset", (half, gate) => [half, gate, { type: "reset" }]],
+    ["sends nonsense", (half) => [half, { type: "write", bytes: "data: {nonsense\n\n" }]],
+  ])("is failed honestly and costs nothing when the deployment %s", async (_name, stepsWith) => {
+    const before = (await service.settledCredit()).balance;
+    const gate = openGate();
+    service.deployment.answerNext(...stepsWith(delta({ content: "half" }), gate.step));
+    const stream = readText(await ask());
+    await stream.until("half");
+    gate.open();
+    const text = await stream.whole();
+    for (const terminal of Object.values(terminals)) expect(text).not.toContain(terminal);
+    const frames = text.trimEnd().split("\n\n");
+    const last = frames.at(-1) ?? "";
+    if (name === "responses") {
+      expect(last).toMatch(/^event: response\.failed\n/);
+      expect(frames.at(-2)).toMatch(/^event: error\n/);
+    } else if (name === "messages") {
+      expect(last).toMatch(/^event: error\ndata: \{"type":"error","error":\{"type":"api_error"/);
+    } else {
+      expect(last).toMatch(/^data: \{"error":\{"message":/);
+    }
+    expect((await service.settledCredit()).balance).toBe(before);
+  });
 
   it("ends only when its settlement is committed", async () => {
-    const response = await ask();
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    while (!text.includes(terminals[name])) text += (await reader?.read())?.value ?? "";
+    const stream = readText(await ask());
+    await stream.until(terminals[name]);
     // Read at the very moment the terminal frame is there, not later.
     expect((await service.credit()).held).toBe(0n);
-    await reader?.cancel();
+    await stream.whole();
   });
 
   it("delivers a piece in the read in which it arrived, whole characters only", async () => {
-    const gate = openGate();
+    const [half, rest] = [openGate(), openGate()];
     const bytes = Buffer.from(
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "grüße 😀" } }] })}\n\n`,
     );
     const cut = bytes.indexOf(Buffer.from("😀")) + 2;
+    // What comes in one read with another piece has been read when that piece is there.
+    const begun = Buffer.from(frame({ content: "whole " }));
     service.deployment.answerNext(
-      { type: "write", bytes: bytes.subarray(0, cut) },
-      openGateFor(30),
+      { type: "write", bytes: Buffer.concat([begun, bytes.subarray(0, cut)]) },
+      half.step,
       { type: "write", bytes: bytes.subarray(cut) },
-      gate.step,
+      rest.step,
       finish("stop"),
     );
-    const response = await ask();
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    while (!text.includes("😀")) text += (await reader?.read())?.value ?? "";
-    expect(text).not.toContain("\uFFFD");
-    gate.open();
-    while (!text.includes(terminals[name])) text += (await reader?.read())?.value ?? "";
+    const stream = readText(await ask());
+    await stream.until("whole ");
+    half.open();
+    expect(await stream.until("😀")).not.toContain("\uFFFD");
+    rest.open();
+    expect(await stream.whole()).toContain(terminals[name]);
   });
 });
 
-/** A step that waits for some milliseconds, so that what is around it travels apart. */
-function openGateFor(ms: number): { readonly type: "wait"; readonly until: Promise<unknown> } {
+/** Reads the body of an answer as it comes; both give all the text until then. */
+function readText(response: Response): {
+  until(part: string): Promise<string>;
+  whole(): Promise<string>;
+} {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  const more = async (): Promise<boolean> => {
+    const piece = await reader?.read();
+    text += piece?.value ?? "";
+    return piece?.done === false;
+  };
   return {
-    type: "wait",
-    // Begins to run when the deployment gets there.
-    get until() {
-      return sleep(ms);
+    async until(part) {
+      while (!text.includes(part)) if (!(await more())) throw new Error(`no ${part} in ${text}`);
+      return text;
+    },
+    async whole() {
+      while (await more());
+      return text;
     },
   };
 }
