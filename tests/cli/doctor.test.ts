@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../src/config/environment.ts";
-import { writeTinyModel } from "../../engine/tests/make-tiny-model.ts";
 import { runCommandLine } from "../../src/cli/run-command.ts";
 import { openFakeEngine } from "./fake-engine.ts";
 import { openRecordingShell, plainShell } from "./recording-shell.ts";
@@ -237,26 +236,5 @@ describe("doctor", () => {
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^ok {4}settings +every setting is valid$/m);
     expect(stdout).toMatch(/^FAIL {2}responses +502 .+\n +fix: .+$/m);
-  });
-
-  it("tells what the embedded engine runs on, and its tokens per second", async () => {
-    writeTinyModel(join(folder, "tiny.gguf"));
-    const report = await examine({ TRIBUTARY_MODEL: join(folder, "tiny.gguf") });
-    expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
-    const engine = report.checks.at(-1);
-    expect(engine?.name).toBe("engine");
-    expect(engine?.message).toMatch(
-      /^on the (?:processor with \d+ threads?|GPU) .+, llama\.cpp \S+, (?:prebuilt|localBuild), \d slots, loaded in [\d.]+ s; [\d.]+ tokens per second over \d+ tokens$/,
-    );
-    const speed = Number(/([\d.]+) tokens per second/.exec(engine?.message ?? "")?.[1]);
-    expect(speed).toBeGreaterThan(1);
-  });
-
-  it("tells why the embedded engine is not there", async () => {
-    writeFileSync(join(folder, "broken.gguf"), `GGUF${"x".repeat(500)}`);
-    const environment = { TRIBUTARY_MODEL: join(folder, "broken.gguf") };
-    const report = await examine(environment, "--timeout", "4");
-    expect(report.checks.at(-1)).toMatchObject({ name: "deployment", ok: false });
-    expect(report.checks.at(-1)?.message).toMatch(/not ready: .+ \(.+\)$/s);
   });
 });
