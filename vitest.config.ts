@@ -31,6 +31,7 @@ export default defineConfig({
           exclude: [...slowLanes, ...alone, "node_modules/**"],
           // A process for each file would start Node and load the same modules again 180 times, a fifth of the whole suite.
           isolate: false,
+          globalSetup: "./tests/setup/one-postgres.ts",
         },
       },
       { extends: true, test: { name: "alone", include: alone } },

@@ -1,12 +1,8 @@
 import { chownSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  execute,
-  postgresTests,
-  startPostgres,
-  type PostgresServer,
-} from "../ledger/postgres-server.ts";
+import { openPostgresDatabases } from "../ledger/postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "../ledger/postgres-server.ts";
 import { temporaryLedger } from "../ledger/support.ts";
 import { openRecordingShell } from "./recording-shell.ts";
 
@@ -80,9 +76,9 @@ describe("a command in a folder without a ledger", () => {
 });
 
 describe.skipIf(!postgresTests)("a command on a database without a ledger", () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

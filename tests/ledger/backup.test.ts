@@ -7,13 +7,8 @@ import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { openRecordingShell } from "../cli/recording-shell.ts";
-import {
-  execute,
-  findPostgres,
-  postgresTests,
-  startPostgres,
-  type PostgresServer,
-} from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, findPostgres, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
@@ -129,9 +124,9 @@ describe("tributary ledger backup", () => {
 const programs = findPostgres("pg_dump");
 
 describe.runIf(postgresTests && programs !== null)("pg_dump", () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

@@ -22,7 +22,8 @@ import {
   type Command,
 } from "./contract-commands.ts";
 import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
-import { postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
 
 // Both stores and a model that knows no database are given the same commands, from two replicas in turn: every answer is
@@ -55,11 +56,11 @@ interface Replicas extends AsyncDisposable {
 }
 
 describe.skipIf(!postgresTests)("the contract of the stores", () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   let url: string;
   let client: Client;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
     url = await server.createDatabase("contract");
     const store = await connectPostgresStore({ ...settings, url }, {});
     await store[Symbol.asyncDispose]();

@@ -7,16 +7,17 @@ import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { openRecordingShell } from "../cli/recording-shell.ts";
-import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 
 // A ledger that was used for a while goes from SQLite to PostgreSQL, by the command that operators have.
 
-let server: PostgresServer;
+let server: PostgresDatabases;
 let databases = 0;
 
 beforeAll(async () => {
-  if (postgresTests) server = await startPostgres();
+  if (postgresTests) server = await openPostgresDatabases();
 });
 afterAll(async () => {
   if (postgresTests) await server[Symbol.asyncDispose]();

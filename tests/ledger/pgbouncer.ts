@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
-import type { PostgresServer } from "./postgres-server.ts";
+import { addressOf, type PostgresDatabases } from "./postgres-server.ts";
 
 /** The pooler's program; null: it is not installed. */
 export const pgbouncer: string | null =
@@ -16,12 +16,13 @@ export const pgbouncer: string | null =
 
 /** A pooler in front of a server, on a socket in a folder of its own. */
 export interface Pgbouncer extends AsyncDisposable {
-  url(database: string): string;
+  /** The address through it of a database of the server, whose own address is given. */
+  through(url: string): string;
 }
 
 /** Starts it with the settings that it comes with, in the mode given. */
 export async function startPgbouncer(
-  server: PostgresServer,
+  server: PostgresDatabases,
   mode: "session" | "transaction",
 ): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "pgbouncer-"));
@@ -51,11 +52,11 @@ export async function startPgbouncer(
     stdio: "ignore",
     ...user,
   });
-  const url = (database: string): string =>
-    `postgres://ledger@/${database}?host=${encodeURIComponent(folder)}&port=6432`;
-  await untilItAnswers(url("postgres"), child);
+  const through = (url: string): string =>
+    url.replace(/\?host=.*$/, `?host=${encodeURIComponent(folder)}&port=6432`);
+  await untilItAnswers(through(addressOf(dirname(server.socket), "postgres")), child);
   return {
-    url,
+    through,
     async [Symbol.asyncDispose]() {
       const ended = once(child, "exit");
       child.kill("SIGKILL");

@@ -8,7 +8,8 @@ import { chargeNanos, costNanos } from "../../src/admission/price.ts";
 import { postgresMigrations } from "../../src/ledger/migrations/postgres/migrations.ts";
 import { functions } from "../../src/ledger/postgres/functions.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings } from "./support.ts";
 
 /** The SHA-256 of the functions that each migration makes, by its name; those before made them by themselves. */
@@ -41,10 +42,10 @@ const describeTables = `select table_name, column_name, data_type, is_nullable, 
   order by 1, 2, 3`;
 
 describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   const rules = { ...defaultSettings };
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

@@ -4,10 +4,11 @@ import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { pgbouncer, startPgbouncer, type Pgbouncer } from "./pgbouncer.ts";
-import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings } from "./support.ts";
 
-let server: PostgresServer;
+let server: PostgresDatabases;
 let pooler: Record<"session" | "transaction", Pgbouncer>;
 let databases = 0;
 
@@ -15,7 +16,7 @@ const runs = postgresTests && pgbouncer !== null;
 
 beforeAll(async () => {
   if (!runs) return;
-  server = await startPostgres();
+  server = await openPostgresDatabases();
   pooler = {
     session: await startPgbouncer(server, "session"),
     transaction: await startPgbouncer(server, "transaction"),
@@ -28,26 +29,24 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function newDatabase(): Promise<string> {
+function newDatabase(): Promise<string> {
   databases += 1;
-  const name = `pooled_${String(databases)}`;
-  await server.createDatabase(name);
-  return name;
+  return server.createDatabase(`pooled_${String(databases)}`);
 }
 
 describe.skipIf(!runs)("a pooler in front of PostgreSQL", () => {
   test("is told from none, and its modes from each other", async () => {
-    const name = await newDatabase();
-    expect(await findPooling({ url: server.url(name) })).toBe("none");
-    expect(await findPooling({ url: pooler.session.url(name) })).toBe("session");
-    expect(await findPooling({ url: pooler.transaction.url(name) })).toBe("transaction");
+    const url = await newDatabase();
+    expect(await findPooling({ url })).toBe("none");
+    expect(await findPooling({ url: pooler.session.through(url) })).toBe("session");
+    expect(await findPooling({ url: pooler.transaction.through(url) })).toBe("transaction");
   });
 
   test("in transaction mode serves many requests at once, and is noticed at the start", async () => {
-    const name = await newDatabase();
+    const url = await newDatabase();
     let noticed = 0;
     await using ledger = await openPostgresLedger(
-      { ...defaultSettings, url: pooler.transaction.url(name), connections: 5 },
+      { ...defaultSettings, url: pooler.transaction.through(url), connections: 5 },
       { serves: true, onPooled: () => void (noticed += 1) },
     );
     expect(noticed).toBe(1);
@@ -72,22 +71,19 @@ describe.skipIf(!runs)("a pooler in front of PostgreSQL", () => {
     await ledger.admit(orderOf(caller, { requestId: "req_open" }));
     expect(await ledger.giveBackDead()).toEqual({ count: 0, known: true });
     expect(
-      await execute(
-        server.url(name),
-        "select owner from tributary.reservation where request_id = 'req_open'",
-      ),
+      await execute(url, "select owner from tributary.reservation where request_id = 'req_open'"),
     ).toEqual([{ owner: null }]);
-    expect(await execute(server.url(name), "select id from tributary.process")).toEqual([]);
+    expect(await execute(url, "select id from tributary.process")).toEqual([]);
   });
 
   test("in session mode is as none", async () => {
-    const name = await newDatabase();
+    const url = await newDatabase();
     await using store = await connectPostgresStore(
-      { ...defaultSettings, url: pooler.session.url(name) },
+      { ...defaultSettings, url: pooler.session.through(url) },
       { serves: true },
     );
     expect((await store.call("giveBackDead", null)).count).toBe(0);
-    expect(await execute(server.url(name), "select missed_ms from tributary.process")).toEqual([
+    expect(await execute(url, "select missed_ms from tributary.process")).toEqual([
       { missed_ms: null },
     ]);
   });

@@ -6,13 +6,17 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
 
-/** A real server of its own, on a socket in a folder of its own, which go with the value. */
-export interface PostgresServer extends AsyncDisposable {
-  /** The address of a new, empty database. */
-  createDatabase(name: string): Promise<string>;
+/** Databases of a real server, which go with the value. */
+export interface PostgresDatabases extends AsyncDisposable {
+  /** The address of a new database: empty, or a copy of another. */
+  createDatabase(name: string, template?: string): Promise<string>;
   url(database: string): string;
-  /** Where it listens. */
+  /** Where the server listens. */
   readonly socket: string;
+}
+
+/** A server that no other test uses, on a socket in a folder of its own. */
+export interface PostgresServer extends PostgresDatabases {
   /** Ends the process as a crash would, or in order. */
   stop(how: "crash" | "in-order"): Promise<void>;
   start(): Promise<void>;
@@ -64,13 +68,12 @@ export async function startPostgres(
   let ended: Promise<unknown> = Promise.resolve();
   let signal: (name: NodeJS.Signals) => void = () => {};
 
-  const url = (database: string): string =>
-    `postgres://${user}@/${database}?host=${encodeURIComponent(folder)}`;
+  const url = (database: string): string => addressOf(folder, database);
   async function start(): Promise<void> {
     const server = spawn(
       join(programs ?? "", "postgres"),
       // prettier-ignore
-      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=80"],
+      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
       { ...options, stdio: "ignore" },
     );
     ended = once(server, "exit");
@@ -101,8 +104,8 @@ export async function startPostgres(
     socket: join(folder, ".s.PGSQL.5432"),
     start,
     stop,
-    async createDatabase(name) {
-      await execute(url("postgres"), `create database ${name}`);
+    async createDatabase(name, template = "template1") {
+      await execute(url("postgres"), `create database ${name} template ${template}`);
       return url(name);
     },
     async [Symbol.asyncDispose]() {
@@ -110,6 +113,11 @@ export async function startPostgres(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The address of a database of the server whose socket is in the folder. */
+export function addressOf(folder: string, database: string): string {
+  return `postgres://${user}@/${database}?host=${encodeURIComponent(folder)}`;
 }
 
 /** The server refuses to run as root: then it gets the user that its package has made, or the one named nobody. */

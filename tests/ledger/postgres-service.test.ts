@@ -4,14 +4,15 @@ import { openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
 import { delta, finish, openGate } from "../doubles/scripted-deployment.ts";
 import { post, startService } from "../service/start-service.ts";
-import { execute, postgresTests, startPostgres } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests } from "./postgres-server.ts";
 
 // The whole service, twice, on one PostgreSQL.
 
 test.skipIf(!postgresTests)(
   "two replicas share slots and balance, and a revocation made beside them holds in both",
   async () => {
-    await using server = await startPostgres();
+    await using server = await openPostgresDatabases();
     const url = await server.createDatabase("shared");
     await using one = await startService({
       environment: {
@@ -67,7 +68,7 @@ test.skipIf(!postgresTests)(
     for (const response of await Promise.all(crowd)) await response.text();
     const [opened] = await execute(
       url,
-      "select count(*) as count from pg_stat_activity where application_name = 'tributary'",
+      "select count(*) as count from pg_stat_activity where application_name = 'tributary' and datname = current_database()",
     );
     expect(Number(opened?.["count"])).toBeGreaterThan(3);
     expect(Number(opened?.["count"])).toBeLessThanOrEqual(9);

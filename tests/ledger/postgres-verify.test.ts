@@ -4,20 +4,21 @@ import type { ArgumentOf, OperationName } from "../../src/ledger/store-operation
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import type { VerifyReport } from "../../src/ledger/verify-journal.ts";
-import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings, secretHash } from "./support.ts";
 
 // The damages of verify.test.ts on PostgreSQL, each on a copy of one database. Of acct_ann: 1 credit, 2 reserve,
 // 3 settle, 4 reserve, 5 expire, 6 reserve, which is open. Of acct_bob: 1 credit, 2 reserve, 3 settle.
 
 const { synchronous: _, ...rules } = defaultSettings;
-let server: PostgresServer;
+let server: PostgresDatabases;
 let copies = 0;
 let url = "";
 
 describe.skipIf(!postgresTests)("verifying a ledger in PostgreSQL", () => {
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
     await fill(await server.createDatabase("base"));
   });
   afterAll(() => server[Symbol.asyncDispose]());
@@ -194,8 +195,7 @@ async function fill(base: string): Promise<void> {
 async function copy(): Promise<void> {
   copies += 1;
   const name = `copy_${String(copies)}`;
-  await execute(server.url("postgres"), `create database ${name} template base`);
-  url = server.url(name);
+  url = await server.createDatabase(name, "base");
   await execute(url, "alter table tributary.entry disable trigger all");
 }
 

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { PostgresStoreParts, PostgresStoreSettings } from "../../src/ledger/postgres/store.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
-import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { codeOf, defaultSettings } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
 // Replicas on one server: what the replicas promise together, and what happens when the server goes away.
 
-let server: PostgresServer;
+let server: PostgresDatabases;
 let databases = 0;
 const rules = {
   prices: defaultSettings.prices,
@@ -93,7 +94,7 @@ async function problems(url: string): Promise<readonly unknown[]> {
 
 describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await openPostgresDatabases();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

@@ -7,7 +7,8 @@ import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import { orderOf, settlementOf } from "./orders.ts";
-import { postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings, run, secretHash } from "./support.ts";
 
 // The pure functions of src/admission/ are the rules of money. Both stores are held against them, by the same cases.
@@ -50,7 +51,7 @@ const cases = fc.oneof(anyCase, atTheEdge);
 
 type OpenStore = (prices: Prices) => Promise<StoreClient>;
 
-let server: PostgresServer;
+let server: PostgresDatabases;
 let url = "";
 
 const openers: Readonly<Record<"sqlite" | "postgres", OpenStore>> = {
@@ -142,7 +143,7 @@ describe.each(postgresTests ? (["sqlite", "postgres"] as const) : (["sqlite"] as
   (name) => {
     beforeAll(async () => {
       if (name !== "postgres") return;
-      server = await startPostgres();
+      server = await openPostgresDatabases();
       url = await server.createDatabase("rules");
     });
     afterAll(async () => {
