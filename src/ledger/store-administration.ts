@@ -3,7 +3,9 @@ import { newApiKey, newLedgerId } from "./new-api-key.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
-import type { NewKey, NewSealKey, RunOperation } from "./store-operations.ts";
+import type { NewKey } from "./administration/key-administration.ts";
+import type { NewSealKey } from "./administration/seal-key-administration.ts";
+import type { RunOperation } from "./store-operations.ts";
 
 /** The operator's half of the ledger, over a store. */
 export function openStoreAdministration(run: RunOperation): LedgerAdministration {

@@ -1,15 +1,8 @@
+import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
 import type { UsageQuery, UsageRow } from "./usage-sums.ts";
-import type {
-  Account,
-  AccountId,
-  CreditNanos,
-  KeyId,
-  KeyRecord,
-  RequestId,
-  SealKeyRecord,
-} from "./records.ts";
+import type { AccountId, RequestId } from "./records.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
@@ -22,32 +15,11 @@ export interface AuthorizeOrder extends PresentedKey {
   readonly needsCredit: boolean;
 }
 
-/** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
-export interface NewAccount {
-  readonly id: AccountId;
-  readonly name: string;
-  readonly creditNanos: CreditNanos;
-}
-
-/** A key to make. */
-export interface NewKey {
-  readonly id: KeyId;
-  readonly accountId: string;
-  readonly name: string;
-  readonly secretHash: Uint8Array;
-}
-
-/** A key that seals reasoning, to be made. */
-export interface NewSealKey {
-  readonly id: string;
-  readonly secret: Uint8Array;
-}
-
 /**
  * Everything a store does, each inside one transaction of the caller's. Synchronous; the clock comes in as milliseconds
  * since 1970. An operation throws a Failure or an OperatorError for a refusal, anything else for a fault.
  */
-export interface StoreOperations {
+export interface StoreOperations extends AdministrationOperations {
   authorize(order: AuthorizeOrder, nowMs: number): Caller;
   giveTicketBack(caller: Caller, nowMs: number): null;
   admit(order: AdmitOrder, nowMs: number): Admission;
@@ -58,28 +30,6 @@ export interface StoreOperations {
   /** What processes held that are dead for sure; at most about limits.ledgerGroupMax a call. */
   giveBackDead(argument: null, nowMs: number): GivenBack;
   check(argument: null, nowMs: number): null;
-  createAccount(order: NewAccount, nowMs: number): Account;
-  /** null when there is an account already. */
-  createFirstAccount(
-    order: { readonly account: NewAccount; readonly key: NewKey },
-    nowMs: number,
-  ): { readonly account: Account; readonly key: KeyRecord } | null;
-  listAccounts(argument: null, nowMs: number): readonly Account[];
-  showAccount(id: string, nowMs: number): Account;
-  creditAccount(
-    order: { readonly id: string; readonly amountNanos: CreditNanos; readonly note: string | null },
-    nowMs: number,
-  ): Account;
-  setAccountStatus(
-    order: { readonly id: string; readonly status: Account["status"] },
-    nowMs: number,
-  ): Account;
-  createKey(order: NewKey, nowMs: number): KeyRecord;
-  listKeys(accountId: string, nowMs: number): readonly KeyRecord[];
-  revokeKey(id: string, nowMs: number): KeyRecord;
-  /** `fresh` is kept when there is none yet. */
-  sealKeys(fresh: NewSealKey, nowMs: number): readonly SealKeyRecord[];
-  addSealKey(fresh: NewSealKey, nowMs: number): SealKeyRecord;
   /** null: there is no such request, or it is not of the account that was named. */
   receipt(
     order: { readonly requestId: string; readonly accountId: AccountId | null },

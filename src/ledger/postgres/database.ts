@@ -40,8 +40,8 @@ export type Query = (
 export interface Database extends AsyncDisposable {
   /** One statement, one round trip, a transaction of its own; repeated after a conflict with another transaction. */
   readonly query: Query;
-  /** One statement that reads, without a limit on its time, over a connection of its own: for operators. */
-  readonly queryUntimed: Query;
+  /** Reads one snapshot, without a limit on its time, over a connection of its own: for operators. */
+  look<Value>(step: (query: Query) => Promise<Value>): Promise<Value>;
   /** Several statements in one transaction, repeated from its begin after a conflict with another one. */
   transaction<Value>(
     step: (query: Query) => Promise<Value>,
@@ -110,12 +110,14 @@ export function openDatabase(settings: DatabaseSettings): Database {
   return {
     query: (statement, ...values) =>
       retryOnConflict(() => once((query) => query(statement, ...values))),
-    queryUntimed: ({ text }, ...values) =>
+    look: (step) =>
       retryOnConflict(() =>
-        withReader(settings, async (client) => {
-          const { rows } = await client.query<Row>({ text, values: [...values] });
-          return rows;
-        }),
+        withReader(settings, (client) =>
+          step(async ({ text }, ...values) => {
+            const { rows } = await client.query<Row>({ text, values: [...values] });
+            return rows;
+          }),
+        ),
       ),
     transaction: (step, isolation = "read committed") =>
       retryOnConflict(() => once((query) => inTransaction(query, step, isolation))),

@@ -67,7 +67,9 @@ export function openBooks(
           and ($2::bigint is null or resolved_at_ms >= $2) and ($3::bigint is null or resolved_at_ms < $3)
         group by account_id, grouped order by account_id, grouped`;
       // Without a limit on time: a year of requests is more than a statement of a request may read.
-      const rows = await database.queryUntimed({ name: "", text }, accountId, sinceMs, untilMs);
+      const rows = await database.look((query) =>
+        query({ name: "", text }, accountId, sinceMs, untilMs),
+      );
       return rows.map(usageRowOf);
     },
   };

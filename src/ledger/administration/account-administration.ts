@@ -1,0 +1,95 @@
+import { OperatorError } from "../operator-error.ts";
+import {
+  ensureAmount,
+  ensureName,
+  ensureNote,
+  ensurePossible,
+  unknownAccount,
+} from "../operator-input.ts";
+import { type Account, type AccountId, accountOf, type CreditNanos } from "../records.ts";
+import { ask, askOne, type Steps } from "./steps.ts";
+
+/** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
+export interface NewAccount {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly creditNanos: CreditNanos;
+}
+
+const columns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
+const find = `select ${columns} from tributary.account where id = $1`;
+
+/** Makes an account with its starting credit. */
+export function* createAccount(order: NewAccount, nowMs: number): Steps<Account> {
+  const { creditNanos, id, name } = order;
+  ensureName("account", name);
+  ensureAmount(creditNanos);
+  if (creditNanos < 0n)
+    throw new OperatorError("invalid_value", "An account starts with a credit of 0 or more.");
+  yield* ask(
+    `insert into tributary.account (id, name, status, balance_nanos, held_nanos, running, entries, created_at_ms)
+     values ($1, $2, 'active', 0, 0, 0, 0, $3)`,
+    id,
+    name,
+    nowMs,
+  );
+  if (creditNanos > 0n) yield* credit(id, creditNanos, "starting credit");
+  return yield* showAccount(id);
+}
+
+/** All accounts, oldest first. */
+export function* listAccounts(): Steps<readonly Account[]> {
+  const rows = yield* ask(`select ${columns} from tributary.account order by created_at_ms, id`);
+  return rows.map(accountOf);
+}
+
+/** Throws an OperatorError where there is no such account. */
+export function* showAccount(id: string): Steps<Account> {
+  const row = yield* askOne(find, id);
+  if (row === null) throw unknownAccount(id);
+  return accountOf(row);
+}
+
+/** Adds credit, or takes some back where the amount is negative. */
+export function* creditAccount(order: {
+  readonly id: string;
+  readonly amountNanos: CreditNanos;
+  readonly note: string | null;
+}): Steps<Account> {
+  const row = yield* askOne(`${find} for no key update`, order.id);
+  if (row === null) throw unknownAccount(order.id);
+  const before = accountOf(row);
+  ensureAmount(order.amountNanos);
+  ensureNote(order.note);
+  ensurePossible(before, order.amountNanos);
+  yield* credit(before.id, order.amountNanos, order.note);
+  return yield* showAccount(before.id);
+}
+
+/** Disables an account or enables it again. */
+export function* setAccountStatus(order: {
+  readonly id: string;
+  readonly status: Account["status"];
+}): Steps<Account> {
+  const row = yield* askOne(
+    `update tributary.account set status = $2 where id = $1 returning ${columns}`,
+    order.id,
+    order.status,
+  );
+  if (row === null) throw unknownAccount(order.id);
+  return accountOf(row);
+}
+
+/** Whether the ledger has no account at all. */
+export function* isWithoutAccount(): Steps<boolean> {
+  return (yield* askOne("select 1 as one from tributary.account limit 1")) === null;
+}
+
+function* credit(
+  accountId: AccountId,
+  amountNanos: CreditNanos,
+  note: string | null,
+): Steps<unknown> {
+  const kind = amountNanos < 0n ? "takeback" : "credit";
+  return yield { type: "move", movement: { accountId, kind, amountNanos, note } };
+}

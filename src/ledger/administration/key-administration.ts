@@ -1,0 +1,60 @@
+import { OperatorError } from "../operator-error.ts";
+import { ensureName, unknownAccount } from "../operator-input.ts";
+import { type KeyId, keyOf, type KeyRecord } from "../records.ts";
+import { ask, askOne, type Steps } from "./steps.ts";
+
+/** A key to make. */
+export interface NewKey {
+  readonly id: KeyId;
+  readonly accountId: string;
+  readonly name: string;
+  readonly secretHash: Uint8Array;
+}
+
+const columns = "id, account_id, name, created_at_ms, revoked_at_ms";
+
+/** Makes a key of an account. */
+export function* createKey(order: NewKey, nowMs: number): Steps<KeyRecord> {
+  yield* ensureAccount(order.accountId);
+  ensureName("key", order.name);
+  const row = yield* askOne(
+    `insert into tributary.api_key (id, account_id, name, secret_hash, created_at_ms) values ($1, $2, $3, $4, $5)
+     returning ${columns}`,
+    order.id,
+    order.accountId,
+    order.name,
+    order.secretHash,
+    nowMs,
+  );
+  if (row === null) throw new Error("ledger: the key was not written");
+  return keyOf(row);
+}
+
+/** The keys of an account, oldest first. */
+export function* listKeys(accountId: string): Steps<readonly KeyRecord[]> {
+  yield* ensureAccount(accountId);
+  const rows = yield* ask(
+    `select ${columns} from tributary.api_key where account_id = $1 order by created_at_ms, id`,
+    accountId,
+  );
+  return rows.map(keyOf);
+}
+
+/** Revokes a key; a second time leaves the time of the first. */
+export function* revokeKey(id: string, nowMs: number): Steps<KeyRecord> {
+  const row = yield* askOne(
+    `update tributary.api_key set revoked_at_ms = coalesce(revoked_at_ms, $2) where id = $1 returning ${columns}`,
+    id,
+    nowMs,
+  );
+  if (row !== null) return keyOf(row);
+  throw new OperatorError(
+    "not_found",
+    `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
+  );
+}
+
+function* ensureAccount(id: string): Steps<void> {
+  const row = yield* askOne("select 1 as one from tributary.account where id = $1", id);
+  if (row === null) throw unknownAccount(id);
+}

@@ -1,0 +1,41 @@
+import type { EntryKind } from "../journal.ts";
+import type { AccountId, CreditNanos } from "../records.ts";
+import type { Row } from "../row.ts";
+
+/** What a statement's parameter can be; the columns of both stores hold nothing else. */
+export type StatementValue = string | number | bigint | Uint8Array | null;
+
+/**
+ * One step of an operation that is written once for both stores. A statement is in words that both understand: tables are
+ * `tributary.NAME`, parameters `$1`, `$2`, integers of columns come back as bigint. SQLite has one writer at a time, so
+ * that `for no key update` and locks mean something on PostgreSQL alone.
+ */
+export type Step =
+  | { readonly type: "statement"; readonly sql: string; readonly values: readonly StatementValue[] }
+  | { readonly type: "move"; readonly movement: OperatorMovement }
+  | { readonly type: "lock"; readonly name: LockName };
+
+/** What one transaction at a time may do. */
+export type LockName = "first";
+
+/** A change of an account's balance that no request made. */
+export interface OperatorMovement {
+  readonly accountId: AccountId;
+  readonly kind: Extract<EntryKind, "credit" | "takeback">;
+  readonly amountNanos: CreditNanos;
+  readonly note: string | null;
+}
+
+/** An operation inside one transaction: it yields a step, and is given the rows that the step answered. */
+export type Steps<Value> = Generator<Step, Value, readonly Row[]>;
+
+/** The rows of one statement. */
+export function* ask(sql: string, ...values: readonly StatementValue[]): Steps<readonly Row[]> {
+  return yield { type: "statement", sql, values };
+}
+
+/** The first row of one statement, or null. */
+export function* askOne(sql: string, ...values: readonly StatementValue[]): Steps<Row | null> {
+  const [row] = yield* ask(sql, ...values);
+  return row ?? null;
+}
