@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { readdirSync } from "node:fs";
 import { getPriority } from "node:os";
 import { Worker } from "node:worker_threads";
@@ -208,3 +208,25 @@ it.runIf(process.platform === "linux")(
     expect(threads).toContain(Math.min(getPriority() + 10, 19));
   },
 );
+
+describe("the worker for bodies", () => {
+  it("holds none of the bytes of a body that it has answered", async () => {
+    const worker = new Worker(new URL("../../src/http/body-worker.ts", import.meta.url));
+    try {
+      const size = 4 * 1024 * 1024;
+      const refuse = async (): Promise<number> => {
+        const bytes = new Uint8Array(size).fill(0xff);
+        const task = { type: "count-tokens", bytes, accountId: "a", promptSettings: null };
+        worker.postMessage({ ...task, sealKeys: [] }, [bytes.buffer]);
+        const [answer] = (await once(worker, "message")) as [{ readonly type: string }];
+        expect(answer.type).toBe("failed");
+        return (await worker.getHeapStatistics()).external_memory;
+      };
+      const first = await refuse();
+      expect((await refuse()) - first).toBeLessThan(size / 2);
+      expect((await refuse()) - first).toBeLessThan(size / 2);
+    } finally {
+      await worker.terminate();
+    }
+  });
+});

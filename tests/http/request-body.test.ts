@@ -108,6 +108,16 @@ describe("the bytes of a body", () => {
 });
 
 describe("a body that is slow", () => {
+  it("gives its memory back with its refusal, not with a later collection", async () => {
+    const reading = openReading({ announced: limits.bodyBytesMax });
+    await reading.push(Buffer.from("{"));
+    const { arrayBuffers } = process.memoryUsage();
+    reading.timers.advance(12_500);
+    expect(arrayBuffers - process.memoryUsage().arrayBuffers).toBeGreaterThanOrEqual(
+      limits.bodyBytesMax,
+    );
+  });
+
   it("ends when nothing of it came for ten seconds", async () => {
     const reading = openReading();
     await reading.push(Buffer.from("{"));
