@@ -154,6 +154,12 @@ export const limits = {
   noteCharactersMax: 500,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
   ledgerBusyMs: 5_000,
+  /** How often a SQLite store looks meanwhile whether the lock is free: a look costs 10 µs, a commit 0.3 ms and more. */
+  ledgerLockLookMs: 0.5,
+  /** A store that has waited this long goes before stores that come later: a few commits of others. */
+  ledgerPatienceMs: 5,
+  /** How long one of several services lets another go first: longer than a commit takes, unless its process was stopped. */
+  ledgerTurnMs: 250,
   /** Operations that may wait for the ledger's thread; more are refused as overload, so that memory stays bounded. */
   ledgerWaitingMax: 20_000,
   /** A ledger's thread that died is replaced after the first of these at the earliest, then after twice as long each time. */
@@ -305,6 +311,8 @@ if (limits.presenceLeftOverMs <= limits.ledgerBusyMs)
   throw new Error(
     "limits: the file of a process that waits for the ledger would count as left over",
   );
+if (limits.ledgerTurnMs >= limits.ledgerBusyMs)
+  throw new Error("limits: who waits for a turn would never try without one");
 if (limits.ledgerStartWaitMs < 2 * ledgerFailsWithinMs)
   throw new Error("limits: a start would try a server that is silent no second time");
 if (limits.settlementRetryFirstMs >= limits.settlementWaitMs)

@@ -32,7 +32,8 @@ export interface DatabaseSettings {
   readonly moving?: boolean;
 }
 
-const memory = ":memory:";
+/** The path of a ledger that is in memory, and no other process's. */
+export const memoryPath = ":memory:";
 
 /** Opens the ledger's file and the rate window beside it, creating and migrating them as needed. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
@@ -45,7 +46,7 @@ export function openGuardedDatabase(settings: DatabaseSettings): {
   readonly guard: FileGuard;
 } {
   const { path } = settings;
-  const fresh = path !== memory && prepareFile(path);
+  const fresh = path !== memoryPath && prepareFile(path);
   const watch = watchFile(path);
   let database: DatabaseSync | null = null;
   try {
@@ -113,7 +114,7 @@ function giveToOwner(file: string): void {
 }
 
 function ratePath(path: string): string {
-  return path === memory ? memory : `${path}-rate`;
+  return path === memoryPath ? memoryPath : `${path}-rate`;
 }
 
 function configure(database: DatabaseSync, settings: DatabaseSettings): void {
@@ -125,7 +126,7 @@ function configure(database: DatabaseSync, settings: DatabaseSettings): void {
   database.prepare("attach ? as rate").run(ratePath(path));
   for (const schema of ["main", "rate"]) {
     const mode = whileBusy(() => getRow(database.prepare(`pragma ${schema}.journal_mode = wal`)));
-    if (path !== memory && (mode === null || textOf(mode, "journal_mode") !== "wal"))
+    if (path !== memoryPath && (mode === null || textOf(mode, "journal_mode") !== "wal"))
       throw unusable(path, new Error("the file system cannot share memory between processes"));
     database.exec(`pragma ${schema}.journal_size_limit = ${String(limits.ledgerLogBytesKept)};`);
   }

@@ -51,6 +51,18 @@ export function countPresent(ledger: string): number {
   return presenceFiles(ledger).filter((path) => isLocked(path)).length;
 }
 
+/** Whether other processes say that they have the ledger open: by the names alone, also of one that was just killed. */
+export function hasOthers(ledger: string, owner: string | undefined): boolean {
+  const { folder, prefix } = placeOf(ledger);
+  const own = owner === undefined ? null : prefix + owner;
+  return readdirSync(folder).some((name) => name.startsWith(prefix) && name !== own);
+}
+
+/** The file whose lock is the turn to write. */
+export function turnFileOf(ledger: string): string {
+  return `${existsSync(ledger) ? realpathSync(ledger) : resolve(ledger)}-turn`;
+}
+
 /** Removes the files of processes that were killed. */
 export function removeLeftOvers(ledger: string, nowMs: number): void {
   for (const path of presenceFiles(ledger)) {

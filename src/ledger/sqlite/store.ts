@@ -6,7 +6,8 @@ import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openBooks } from "./reports.ts";
 import { openCheckpoint } from "./checkpoint.ts";
-import { openGuardedDatabase, type DatabaseSettings } from "./database.ts";
+import { limits } from "../../limits.ts";
+import { memoryPath, openGuardedDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
 import type { FileGuard } from "./file-guard.ts";
 import type {
@@ -20,6 +21,7 @@ import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
 import { getRow } from "./get-row.ts";
+import { noTurn, openWriteTurn, type WriteTurn } from "./write-turn.ts";
 
 /** Where the store is and what it decides by. */
 export interface StoreSettings extends DatabaseSettings, AdmitRules {
@@ -40,6 +42,8 @@ export interface StoreSurroundings {
   readonly guard: FileGuard;
   /** Whether the process with this id lives. */
   readonly isPresent: (owner: string) => boolean;
+  /** How a transaction waits for other processes; absent: there are none. */
+  readonly turn?: WriteTurn & Disposable;
 }
 
 const alone: StoreSurroundings = { guard: () => {}, isPresent: () => true };
@@ -47,9 +51,14 @@ const alone: StoreSurroundings = { guard: () => {}, isPresent: () => true };
 /** Opens the file, creating and migrating it as needed. */
 export function openStore(settings: StoreSettings): SqliteStore {
   const { database, guard } = openGuardedDatabase(settings);
+  const { busyMs = limits.ledgerBusyMs, owner, path } = settings;
+  const isShared = path !== memoryPath;
+  // From here on `openWriteTurn` waits, and not SQLite.
+  if (isShared) database.exec("pragma busy_timeout = 0");
   return openStoreOn(database, settings, {
     guard,
-    isPresent: (owner) => isPresent(settings.path, owner),
+    isPresent: (other) => isPresent(path, other),
+    ...(isShared ? { turn: openWriteTurn({ path, busyMs, owner }) } : {}),
   });
 }
 
@@ -60,10 +69,11 @@ export function openStoreOn(
   surroundings: StoreSurroundings = alone,
 ): SqliteStore {
   const operations = openOperations(database, settings, surroundings);
-  const transaction = openTransaction(database, surroundings.guard);
+  const transaction = openTransaction(database, surroundings);
   return {
     execute: (calls) => transaction(calls, operations),
     [Symbol.dispose]: () => {
+      surroundings.turn?.[Symbol.dispose]();
       database.close();
     },
   };
@@ -81,6 +91,10 @@ const lightOperations: ReadonlySet<OperationName> = new Set([
 /** Operations that write nothing but rate tickets: their commit needs no sync and no lock on the accounts. */
 export function isLight(call: StoreCall): boolean {
   return lightOperations.has(call.name);
+}
+
+function takesTickets({ name }: StoreCall): boolean {
+  return name === "authorize" || name === "giveTicketBack";
 }
 
 function openOperations(
@@ -129,13 +143,18 @@ type Transaction = (
   operations: StoreOperations,
 ) => readonly StoreAnswer[];
 
-function openTransaction(database: DatabaseSync, guard: FileGuard): Transaction {
+function openTransaction(
+  database: DatabaseSync,
+  { guard, turn = noTurn }: Pick<StoreSurroundings, "guard"> & { readonly turn?: WriteTurn },
+): Transaction {
   const begin = database.prepare("begin");
   const beginImmediate = database.prepare("begin immediate");
   const commit = database.prepare("commit");
   const savepoint = database.prepare("savepoint call");
   const release = database.prepare("release call");
   const undo = database.prepare("rollback to call");
+  // Takes the lock of the rate window, whose tickets are all that light calls write.
+  const lockRate = database.prepare("delete from rate.ticket where false");
 
   function executeOne(call: StoreCall, operations: StoreOperations): StoreAnswer {
     savepoint.run();
@@ -154,15 +173,29 @@ function openTransaction(database: DatabaseSync, guard: FileGuard): Transaction 
     }
   }
 
-  return (calls, operations) => {
+  function executeAll(
+    calls: readonly StoreCall[],
+    operations: StoreOperations,
+    entered: () => void,
+  ): readonly StoreAnswer[] {
     try {
       (calls.every(isLight) ? begin : beginImmediate).run();
+      if (calls.some(takesTickets)) lockRate.run();
+      entered();
       guard();
       const answers = calls.map((call) => executeOne(call, operations));
       commit.run();
       return answers;
     } catch (error) {
       if (database.isTransaction) database.exec("rollback");
+      throw error;
+    }
+  }
+
+  return (calls, operations) => {
+    try {
+      return turn((entered) => executeAll(calls, operations, entered));
+    } catch (error) {
       return calls.map(() => ({ ok: false, error }));
     }
   };
