@@ -10,7 +10,7 @@ import {
   type FromWorker,
   type ToWorker,
 } from "../../src/ledger/sqlite/thread-messages.ts";
-import { connectStore } from "../../src/ledger/sqlite/worker-client.ts";
+import { connectStore, openThreadLine } from "../../src/ledger/sqlite/worker-client.ts";
 import { limits } from "../../src/limits.ts";
 import { defaultSettings } from "./support.ts";
 
@@ -85,7 +85,7 @@ async function openScene(): Promise<Scene> {
   const threads = holdThreads();
   const clock = { monotonicMs: 0 };
   const parts = { now: () => 5, monotonicMs: () => clock.monotonicMs };
-  const connecting = connectStore({ ...defaultSettings, path: "held" }, parts);
+  const connecting = connectStore(openThreadLine({ ...defaultSettings, path: "held" }), parts);
   lastOf(threads).tell({ type: "open" });
   const client = await connecting;
   return {
@@ -193,7 +193,9 @@ describe("a thread that dies", () => {
 
   test("before it has opened leaves no one waiting, at the first start and later", async () => {
     const threads = holdThreads();
-    const connecting = connectStore({ ...defaultSettings, path: "held" }, { now: () => 5 });
+    const connecting = connectStore(openThreadLine({ ...defaultSettings, path: "held" }), {
+      now: () => 5,
+    });
     lastOf(threads).die(new Error("no memory"));
     await expect(connecting).rejects.toThrow("the ledger's thread has ended: no memory");
 

@@ -5,7 +5,7 @@ import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../sto
 import { prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import type { StoreSettings } from "./store.ts";
-import { connectStore, type StoreClientParts } from "./worker-client.ts";
+import { connectStore, openThreadLine, type StoreClientParts } from "./worker-client.ts";
 
 /** Where the ledger is and what it decides by. */
 export type SqliteLedgerSettings = StoreSettings;
@@ -24,13 +24,14 @@ export async function openSqliteLedger(
   settings: SqliteLedgerSettings,
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
-  if (parts.serves !== true) return openStoreLedger(await connectStore(settings, parts), parts);
+  if (parts.serves !== true)
+    return openStoreLedger(await connectStore(openThreadLine(settings), parts), parts);
   const owner = randomBytes(8).toString("hex");
   const { path } = settings;
   // Before the file is opened: a `ledger move` either sees this process, or has marked the file, which is then refused.
   using opening = new DisposableStack();
   const presence = opening.use(beginPresence(path, owner));
-  const client = await connectStore({ ...settings, owner }, parts);
+  const client = await connectStore(openThreadLine({ ...settings, owner }), parts);
   opening.move();
   removeLeftOvers(path, parts.now());
   return openStoreLedger(withPresence(client, presence), parts);

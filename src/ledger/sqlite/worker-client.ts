@@ -11,7 +11,21 @@ import type { OperationName, StoreClient } from "../store-operations.ts";
 import { StoreFault } from "../store-fault.ts";
 import type { StoreSettings } from "./store.ts";
 
-/** What the client of the ledger's thread works with. */
+/** What carries calls to a store that is open elsewhere, from its start to its end. */
+export interface StoreLine {
+  send(message: ToWorker): void;
+}
+
+/** What is called for a line: `ended` last, with what ended it; null: nothing that is known. */
+export interface StoreLineListener {
+  readonly message: (message: FromWorker) => void;
+  readonly ended: (cause: unknown) => void;
+}
+
+/** Starts a line. Nothing is called before this has returned. */
+export type OpenStoreLine = (listener: StoreLineListener) => StoreLine;
+
+/** What the client of a store works with. */
 export interface StoreClientParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -24,49 +38,49 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** One thread, from its start to its exit. */
-interface Thread {
-  readonly worker: Worker;
+/** An open line with the calls that wait for their answers. */
+interface Connection {
+  readonly line: StoreLine;
   readonly pending: Map<number, Pending>;
-  readonly exited: Promise<void>;
+  readonly ended: Promise<void>;
 }
 
-/** Starts the thread and waits until the ledger is open. */
+/** Opens a line and waits until the ledger is open; where it ends, the next call opens another. */
 export async function connectStore(
-  settings: StoreSettings,
+  openLine: OpenStoreLine,
   { monotonicMs = () => performance.now(), now }: StoreClientParts,
 ): Promise<StoreClient> {
   let lastId = 0;
   let closed = false;
   let unsent: NumberedCall[] = [];
-  let thread: Thread | null = null;
-  let waitingForThread = 0;
-  const reopen = openReopening(() => startThread(settings, forget), monotonicMs);
-  thread = await startThread(settings, forget);
+  let connection: Connection | null = null;
+  let waitingForLine = 0;
+  const reopen = openReopening(() => connect(openLine, forget), monotonicMs);
+  connection = await connect(openLine, forget);
 
-  function forget(ended: Worker): void {
-    if (thread?.worker === ended) thread = null;
+  function forget(ended: StoreLine): void {
+    if (connection?.line === ended) connection = null;
   }
 
   function flush(): void {
     const calls = unsent;
     unsent = [];
     const message: ToWorker = { type: "calls", calls, sentAtNs: process.hrtime.bigint() };
-    thread?.worker.postMessage(message, []);
+    connection?.line.send(message);
   }
 
-  async function postToNextThread(name: OperationName, argument: unknown): Promise<never> {
-    if (waitingForThread >= limits.ledgerWaitingMax) throw tooMany();
-    waitingForThread += 1;
+  async function postToNextLine(name: OperationName, argument: unknown): Promise<never> {
+    if (waitingForLine >= limits.ledgerWaitingMax) throw tooMany();
+    waitingForLine += 1;
     try {
-      thread = await reopen.next();
+      connection = await reopen.next();
     } finally {
-      waitingForThread -= 1;
+      waitingForLine -= 1;
     }
-    return post(name, argument, thread);
+    return post(name, argument, connection);
   }
 
-  function post(name: OperationName, argument: unknown, to: Thread): Promise<never> {
+  function post(name: OperationName, argument: unknown, to: Connection): Promise<never> {
     if (to.pending.size >= limits.ledgerWaitingMax) return Promise.reject(tooMany());
     lastId += 1;
     const id = lastId;
@@ -84,37 +98,38 @@ export async function connectStore(
         return Promise.reject(
           new StoreFault("unavailable", "the ledger has been closed", { reason: "closed" }),
         );
-      return thread === null ? postToNextThread(name, argument) : post(name, argument, thread);
+      return connection === null
+        ? postToNextLine(name, argument)
+        : post(name, argument, connection);
     },
     async [Symbol.asyncDispose]() {
       closed = true;
       // A thread that is still opening the file keeps the process from ending, too.
-      const ending = thread ?? (await reopen.underWay());
+      const ending = connection ?? (await reopen.underWay());
       if (ending === null) return;
       // `flush` is queued for the calls of this tick, and `close` has to come after it.
       await Promise.resolve();
-      const message: ToWorker = { type: "close" };
-      ending.worker.postMessage(message, []);
-      await ending.exited;
+      ending.line.send({ type: "close" });
+      await ending.ended;
     },
   };
 }
 
 interface Reopening {
-  /** The next thread, the same one for all who ask; rejects with a StoreFault. */
-  next(): Promise<Thread>;
-  /** The thread that is being started; null: none is, or it could not open the ledger. */
-  underWay(): Promise<Thread | null>;
+  /** The next connection, the same one for all who ask; rejects with a StoreFault. */
+  next(): Promise<Connection>;
+  /** The connection that is being opened; null: none is, or the ledger could not be opened. */
+  underWay(): Promise<Connection | null>;
 }
 
 /** Starts one thread at a time, after twice the wait each time while threads end soon: a start reads and locks the file. */
-function openReopening(start: () => Promise<Thread>, monotonicMs: () => number): Reopening {
-  let opening: Promise<Thread> | null = null;
+function openReopening(start: () => Promise<Connection>, monotonicMs: () => number): Reopening {
+  let opening: Promise<Connection> | null = null;
   let reason: unknown = null;
   let startedAtMs = monotonicMs();
   let delayMs: number = limits.ledgerRestartFirstMs;
 
-  async function open(): Promise<Thread> {
+  async function open(): Promise<Connection> {
     try {
       return await start();
     } catch (error) {
@@ -158,36 +173,21 @@ function tooMany(): StoreFault {
   });
 }
 
-async function startThread(
-  settings: StoreSettings,
-  forget: (ended: Worker) => void,
-): Promise<Thread> {
-  const worker = new Worker(entryUrl("worker", import.meta.url), {
-    workerData: settings,
-    name: "ledger",
-  });
+async function connect(
+  openLine: OpenStoreLine,
+  forget: (ended: StoreLine) => void,
+): Promise<Connection> {
   const pending = new Map<number, Pending>();
-  let cause: unknown = null;
-  worker.on("error", (error) => {
-    cause = error;
-  });
-  const exited = new Promise<void>((resolve) => {
-    worker.on("exit", () => {
-      // Before the pending calls reject: the next call must not go to this thread.
-      forget(worker);
-      for (const { reject } of pending.values()) reject(asFault(cause));
-      pending.clear();
-      resolve();
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
-    worker.on("message", (message: FromWorker) => {
+  const opened = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const line = openLine({
+    message(message) {
       switch (message.type) {
         case "open":
-          resolve();
+          opened.resolve();
           return;
         case "unusable":
-          reject(answerErrorFromData(message.error));
+          opened.reject(answerErrorFromData(message.error));
           return;
         case "answers":
           for (const answer of message.answers) {
@@ -201,10 +201,33 @@ async function startThread(
         default:
           message satisfies never;
       }
-    });
-    worker.on("exit", () => {
-      reject(asFault(cause));
-    });
+    },
+    ended(cause) {
+      // Before the pending calls reject: the next call must not go to this line.
+      forget(line);
+      for (const { reject } of pending.values()) reject(asFault(cause));
+      pending.clear();
+      opened.reject(asFault(cause));
+      ended.resolve();
+    },
   });
-  return { worker, pending, exited };
+  await opened.promise;
+  return { line, pending, ended: ended.promise };
+}
+
+/** The ledger's own thread in this process. */
+export function openThreadLine(settings: StoreSettings): OpenStoreLine {
+  return (listener) => {
+    const worker = new Worker(entryUrl("worker", import.meta.url), {
+      workerData: settings,
+      name: "ledger",
+    });
+    let cause: unknown = null;
+    worker.on("message", listener.message);
+    worker.on("error", (error) => {
+      cause = error;
+    });
+    worker.on("exit", () => listener.ended(cause));
+    return { send: (message) => worker.postMessage(message, []) };
+  };
 }
