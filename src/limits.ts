@@ -149,7 +149,9 @@ export const limits = {
   tokenizerGuessBytesPerToken: 3,
   /** 1e9 credits in nanos: sums of what an account may hold stay far inside 64 bits. */
   creditNanosMax: 1_000_000_000_000_000_000n,
-  /** Characters of an account's or a key's name, and of a note beside an amount. */
+  /** 30 days: as long as a payment provider may send one event again. */
+  keptAnswerMs: 30 * 86_400_000,
+  /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */
   nameCharactersMax: 100,
   noteCharactersMax: 500,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */

@@ -1,3 +1,4 @@
+import type { Command } from "@commander-js/extra-typings";
 import type { Environment } from "../config/environment.ts";
 
 /** A stream to write to. */
@@ -32,6 +33,13 @@ export interface Outcome {
   readonly text: string;
   /** Absent: 0. */
   readonly exitCode?: 0 | 1;
+}
+
+/** Where the definitions of commands go, and who hears of the end of the one that was called. */
+export interface Definitions {
+  readonly program: Command;
+  readonly shell: Shell;
+  readonly finish: (outcome: Outcome | null) => void;
 }
 
 /** Something that ends a command: 1 it failed, 2 it was misused. */

@@ -1,14 +1,8 @@
-import { type Command, type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import type { UsageGrouping } from "../ledger/usage-sums.ts";
-import type { Outcome, Shell } from "./command.ts";
+import type { Definitions } from "./command.ts";
+import { addOperatorCommands } from "./operator-commands.ts";
 import { usualSettings } from "./usual-settings.ts";
-
-/** Where the definitions go, and who hears of the end of the one that was called. */
-interface Definitions {
-  readonly program: Command;
-  readonly shell: Shell;
-  readonly finish: (outcome: Outcome | null) => void;
-}
 
 // Loaded when called, so that `--help` does not wait for a ledger.
 const load = {
@@ -44,6 +38,7 @@ export function addCommands(definitions: Definitions): void {
   addServe(definitions);
   addAccount(definitions);
   addKey(definitions);
+  addOperatorCommands(definitions);
   addReports(definitions);
   addLedger(definitions);
   addSeal(definitions);

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
 import type { Config } from "../config/config.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { CommandError, type Shell } from "./command.ts";
@@ -52,11 +53,24 @@ export async function openLedger(config: Config, { creates = true } = {}): Promi
   };
   if (database.kind === "postgres") {
     const { openPostgresLedger } = await import("../ledger/postgres/postgres-ledger.ts");
-    return openPostgresLedger({ url: database.url, connections: 1, ...rules }, { creates });
+    return openPostgresLedger(
+      { url: database.url, connections: 1, ...rules },
+      { creates, actor: thisUser() },
+    );
   }
   const { openSqliteLedger } = await import("../ledger/sqlite/sqlite-ledger.ts");
   return openSqliteLedger(
     { path: database.path, synchronous: config.sqliteSynchronous, ...rules },
-    { now: Date.now, telemetry: { ledgerRetry: () => {} } },
+    { now: Date.now, actor: thisUser(), telemetry: { ledgerRetry: () => {} } },
   );
+}
+
+/** Who runs a command, for the audit log and the entries of the journal. */
+function thisUser(): `user:${string}` {
+  try {
+    return `user:${userInfo().username}`;
+  } catch {
+    // A container's user may have no name.
+    return `user:${String(process.getuid?.() ?? "unknown")}`;
+  }
 }

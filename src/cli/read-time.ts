@@ -19,6 +19,15 @@ export function readTime(text: string, option: string, nowMs: number): number {
   return atMs;
 }
 
+/** The same for a time to come: a span such as `90d` begins now. */
+export function readFutureTime(text: string, option: string, nowMs: number): number {
+  const spanMs = nowMs - readTime(text, option, nowMs);
+  const atMs = /^\d+[hd]$/.test(text) ? nowMs + spanMs : nowMs - spanMs;
+  if (atMs <= nowMs)
+    throw misuse(`${option} ${JSON.stringify(text)} is over. Name a time to come.`);
+  return atMs;
+}
+
 /** Date.parse takes 30 February for 2 March. */
 function isOfCalendar(day: string): boolean {
   const atMs = Date.parse(day);

@@ -14,7 +14,7 @@ export interface JournalEntry {
   readonly kind: EntryKind;
   readonly balanceDeltaNanos: CreditNanos;
   readonly heldDeltaNanos: CreditNanos;
-  /** The id of the caller's key, `operator`, or `service` where a lease or a process ended. */
+  /** The id of the caller's key; `oper_...` or `user:NAME` of who changed credit; `operator` of a checkpoint; else `service`. */
   readonly actor: string;
   readonly requestId: string | null;
   readonly note: string | null;

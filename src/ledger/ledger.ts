@@ -1,5 +1,7 @@
 import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
+import type { AuditQuery, AuditRow } from "./administration/audit.ts";
+import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
   Account,
@@ -116,8 +118,11 @@ export interface LedgerForCallers {
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }
 
-/** The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. */
-export interface LedgerAdministration {
+/**
+ * The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. `Secret` is
+ * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
+ */
+export interface LedgerAdministration<Secret extends string | null = string> {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
@@ -130,13 +135,24 @@ export interface LedgerAdministration {
   createKey(
     accountId: string,
     name: string,
-  ): Promise<{ readonly record: KeyRecord; readonly secret: string }>;
+  ): Promise<{ readonly record: KeyRecord; readonly secret: Secret }>;
   listKeys(accountId: string): Promise<readonly KeyRecord[]>;
   revokeKey(id: string): Promise<KeyRecord>;
   /** The keys that seal reasoning, oldest first; one is made at the first call. */
   sealKeys(): Promise<readonly SealKeyRecord[]>;
   /** Adds a key; the older ones stay. */
   rotateSealKey(): Promise<SealKeyRecord>;
+  /** `secret` is the whole token, shown once; only its hash is stored. */
+  createOperator(operator: {
+    readonly name: string;
+    readonly role: OperatorRole;
+    readonly expiresAtMs: number | null;
+  }): Promise<{ readonly record: OperatorRecord; readonly secret: Secret }>;
+  listOperators(): Promise<readonly OperatorRecord[]>;
+  revokeOperator(id: string): Promise<OperatorRecord>;
+  /** The operator whose token is presented; null: there is none, it has expired, or the operator was revoked. */
+  findOperator(presentedToken: string): Promise<OperatorRecord | null>;
+  listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */

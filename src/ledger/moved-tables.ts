@@ -39,6 +39,14 @@ export const movedTables: readonly MovedTable[] = [
     "account_id sequence hash balance_nanos held_nanos credited_nanos at_ms",
   ),
   table("seal_key", "sequence", "id secret created_at_ms"),
+  table("operator", "id", "id name role created_at_ms revoked_at_ms"),
+  table("operator_token", "id", "id operator_id secret_hash created_at_ms expires_at_ms"),
+  table("audit", "sequence", "at_ms actor action target before_json after_json"),
+  table(
+    "kept_answer",
+    "actor, route, idempotency_key",
+    "actor route idempotency_key body_hash answer_json created_at_ms",
+  ),
 ];
 
 function table(name: string, order: string, columns: string): MovedTable {

@@ -15,7 +15,9 @@ export function newApiKey(
   return { secret, secretHash: hashApiKey(secret) };
 }
 
-/** A fresh public id: `acct_` or `key_` followed by letters and digits (89 bits). */
-export function newLedgerId<Prefix extends "acct_" | "key_">(prefix: Prefix): `${Prefix}${string}` {
+/** A fresh public id: a prefix such as `acct_` followed by letters and digits (89 bits). */
+export function newLedgerId<Prefix extends "acct_" | "key_" | "oper_">(
+  prefix: Prefix,
+): `${Prefix}${string}` {
   return `${prefix}${randomLetters(idCharacters)}`;
 }

@@ -1,5 +1,11 @@
 /** What kind of mistake an operator made, for `--json`. */
-export type OperatorErrorCode = "not_found" | "invalid_value" | "not_possible" | "ledger_unusable";
+export type OperatorErrorCode =
+  | "not_found"
+  | "invalid_value"
+  | "not_possible"
+  | "ledger_unusable"
+  | "idempotency_conflict"
+  | "idempotency_in_progress";
 
 /** Something that the operator can put right; the message says what to change. Never sent to a caller. */
 export class OperatorError extends Error {

@@ -38,7 +38,7 @@ export function ensureNote(note: string | null): void {
 }
 
 /** Throws unless a table can print the name: not empty, not too long, no control characters. */
-export function ensureName(noun: "account" | "key", name: string): void {
+export function ensureName(noun: "account" | "key" | "operator", name: string): void {
   if (name.trim() === "" || name.length > limits.nameCharactersMax || /\p{Cc}/u.test(name))
     throw new OperatorError(
       "invalid_value",

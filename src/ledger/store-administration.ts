@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { newApiKey, newLedgerId } from "./new-api-key.ts";
+import type { ChangedBy } from "./administration/changed-by.ts";
+import { newOperatorToken, parseOperatorToken } from "./operator-token.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
@@ -8,31 +10,37 @@ import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import type { RunOperation } from "./store-operations.ts";
 
 /** The operator's half of the ledger, over a store. */
-export function openStoreAdministration(run: RunOperation): LedgerAdministration {
+export function openStoreAdministration(
+  run: RunOperation,
+  by: ChangedBy,
+): LedgerAdministration<string | null> {
   return {
     async ensureFirstAccount(creditNanos) {
       const id = newLedgerId("acct_");
       const { key, secret } = newKey(id, "first");
       const account = { id, name: "first", creditNanos };
-      const made = await run("createFirstAccount", { account, key });
+      const made = await run("createFirstAccount", { account, key, by });
       return made === null ? null : { ...made, secret };
     },
     createAccount: (name, creditNanos) =>
-      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos }),
+      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos, by }),
     listAccounts: () => run("listAccounts", null),
     showAccount: (id) => run("showAccount", id),
-    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note }),
-    setAccountStatus: (id, status) => run("setAccountStatus", { id, status }),
+    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note, by }),
+    setAccountStatus: (id, status) => run("setAccountStatus", { id, status, by }),
     async createKey(accountId, name) {
       // The key carries its account's id, so that has to be one before a secret is made.
       const account = await run("showAccount", accountId);
       const { key, secret } = newKey(account.id, name);
-      return { record: await run("createKey", key), secret };
+      const record = await run("createKey", { ...key, by });
+      // A repeat answers the key of the first time, whose secret is nowhere.
+      return { record, secret: record.id === key.id ? secret : null };
     },
     listKeys: (accountId) => run("listKeys", accountId),
-    revokeKey: (id) => run("revokeKey", id),
-    sealKeys: () => run("sealKeys", newSealKey()),
-    rotateSealKey: () => run("addSealKey", newSealKey()),
+    revokeKey: (id) => run("revokeKey", { id, by }),
+    sealKeys: () => run("sealKeys", { ...newSealKey(), by }),
+    rotateSealKey: () => run("addSealKey", { ...newSealKey(), by }),
+    ...administerOperators(run, by),
     async showReceipt(requestId) {
       const receipt = await run("receipt", { requestId, accountId: null });
       if (receipt !== null) return receipt;
@@ -59,6 +67,30 @@ export function openStoreAdministration(run: RunOperation): LedgerAdministration
         if (step.done) return { removed, misdated };
       }
     },
+  };
+}
+
+function administerOperators(
+  run: RunOperation,
+  by: ChangedBy,
+): Pick<
+  LedgerAdministration<string | null>,
+  "createOperator" | "listOperators" | "revokeOperator" | "findOperator" | "listAudit"
+> {
+  return {
+    async createOperator({ expiresAtMs, name, role }) {
+      const id = newLedgerId("oper_");
+      const { token, secret } = newOperatorToken(expiresAtMs);
+      const record = await run("createOperator", { id, name, role, token, by });
+      return { record, secret: record.id === id ? secret : null };
+    },
+    listOperators: () => run("listOperators", null),
+    revokeOperator: (id) => run("revokeOperator", { id, by }),
+    findOperator: async (presented) => {
+      const token = parseOperatorToken(presented);
+      return token === null ? null : run("findOperator", token);
+    },
+    listAudit: (query) => run("listAudit", query),
   };
 }
 

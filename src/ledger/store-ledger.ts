@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
+import type { Actor, ChangedBy } from "./administration/changed-by.ts";
 import { parseApiKey } from "./api-key.ts";
 import type {
   Ledger,
@@ -21,13 +22,18 @@ export interface StoreLedgerParts {
   readonly telemetry?: {
     ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
   };
+  /** Who changes something; absent: the service itself. */
+  readonly actor?: Actor;
   readonly timers?: Timers;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs?: () => number;
 }
 
 /** Every part of the ledger over one store. */
-export type StoreLedger = Ledger & LedgerForCallers & LedgerAdministration;
+export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministration {
+  /** The operators' half for changes of another actor, or for one that happens once under its key. */
+  administer(by: ChangedBy): LedgerAdministration<string | null>;
+}
 
 /** The ledger over an open store: keys are parsed, settlements retried, faults worded for callers and for operators. */
 export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
@@ -45,7 +51,8 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
       },
     }),
     ...openLedgerForCallers(callerFacing(client)),
-    ...openStoreAdministration(operatorFacing(client)),
+    ...openAdministrationOf(client, parts.actor ?? "service"),
+    administer: (by) => openStoreAdministration(operatorFacing(client), by),
     async [Symbol.asyncDispose]() {
       // Settlements that wait for another try make their last one now.
       closing.abort();
@@ -53,6 +60,12 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
       await client[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Without a key no change repeats another, so that each has its secret. */
+function openAdministrationOf(client: StoreClient, actor: Actor): LedgerAdministration {
+  const by = { actor, once: null };
+  return openStoreAdministration(operatorFacing(client), by) as LedgerAdministration;
 }
 
 /**

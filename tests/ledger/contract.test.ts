@@ -260,7 +260,7 @@ async function obey(world: World, command: Command): Promise<void> {
     }
     case "revoke": {
       // One account keeps its key, so that there is something to do.
-      const { code } = await both(world, replica, "revokeKey", command.key);
+      const { code } = await both(world, replica, "revokeKey", { id: command.key });
       if (code === "done") model.key(command.key).revoked = true;
       return;
     }

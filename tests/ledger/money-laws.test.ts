@@ -343,7 +343,7 @@ function revoke(world: World, index: number, key: KeyId): void {
   if (key === "key_b1" || world.now < 1_060_000) return;
   const store = world.stores[index];
   if (store === undefined) throw new Error("no store");
-  execute(store, [{ name: "revokeKey", argument: key, nowMs: world.now }]);
+  execute(store, [{ name: "revokeKey", argument: { id: key }, nowMs: world.now }]);
   world.model.key(key).revoked = true;
 }
 

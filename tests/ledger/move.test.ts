@@ -37,7 +37,7 @@ function fill(store: SqliteStore, requests: number): void {
   run(store, "expire", null, 70_000);
   run(store, "creditAccount", { id: "acct_bob", amountNanos: -7n, note: "a\nnote = \\ 'ü'" }, 9);
   run(store, "setAccountStatus", { id: "acct_bob", status: "disabled" });
-  run(store, "revokeKey", "key_bob", 10);
+  run(store, "revokeKey", { id: "key_bob" }, 10);
   run(store, "checkpoint", { accountId: "acct_ann", beforeMs: 5 }, 2_000);
   run(store, "sealKeys", { id: "seal1", secret: new Uint8Array(32).fill(200) }, 3);
 }
@@ -207,7 +207,7 @@ describe.runIf(postgresTests)("tributary ledger move", () => {
     expect(JSON.parse(result.stderr)).toMatchObject({ error: { code: "not_possible" } });
     expect(result.stderr).toContain("Nothing was moved");
     expect(await move.command("account", "list")).toMatchObject({ exitCode: 0 });
-    expect(await postgresRows(move.url)).toEqual([[], [], [], [], [], []]);
+    expect(await postgresRows(move.url)).toEqual(movedTables.map(() => []));
   });
 
   test("not when the ledger does not add up", async () => {

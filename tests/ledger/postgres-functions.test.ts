@@ -17,6 +17,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0006-functions-by-themselves":
     "ee91a9892a9d7d6ec9aeb62e3493107af811ae138102974b9a0cb16fb2b7c61f",
   "0007-oldest": "ee91a9892a9d7d6ec9aeb62e3493107af811ae138102974b9a0cb16fb2b7c61f",
+  "0008-operators": "ee91a9892a9d7d6ec9aeb62e3493107af811ae138102974b9a0cb16fb2b7c61f",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -43,7 +43,7 @@ describe("authorize", () => {
     expect(refusal(() => till.admit("req_1", { caller }))).toBe("account_disabled");
     run(store, "setAccountStatus", { id: "acct_a", status: "active" });
     expect(refusal(() => till.admit("req_1", { caller }))).toBe("done");
-    run(store, "revokeKey", "key_a");
+    run(store, "revokeKey", { id: "key_a" });
     expect(refusal(() => till.authorize())).toBe("authentication");
     expect(refusal(() => till.admit("req_2", { caller }))).toBe("authentication");
     // The refusal of a wrong key does not say that the key was revoked.
@@ -103,7 +103,7 @@ describe("authorize where credit is needed", () => {
     expect(refusal(() => run(store, "authorize", { ...asked, ticketId: "u" }))).toBe(
       "rate_limited",
     );
-    run(store, "revokeKey", "key_a");
+    run(store, "revokeKey", { id: "key_a" });
     expect(refusal(() => run(store, "authorize", asked))).toBe("authentication");
   });
 });
@@ -375,7 +375,7 @@ describe("administration", () => {
     expect(create("Ünïcode näme", 5n)).toBe("done");
     expect(refusal(() => run(store, "showAccount", "acct_none"))).toBe("not_found");
     expect(refusal(() => run(store, "listKeys", "acct_none"))).toBe("not_found");
-    expect(refusal(() => run(store, "revokeKey", "key_none"))).toBe("not_found");
+    expect(refusal(() => run(store, "revokeKey", { id: "key_none" }))).toBe("not_found");
     expect(
       refusal(() => run(store, "setAccountStatus", { id: "acct_none", status: "active" })),
     ).toBe("not_found");
@@ -393,8 +393,8 @@ describe("administration", () => {
         at,
       );
     expect(run(store, "listAccounts", null).map(({ name }) => name)).toEqual(["c", "a", "b"]);
-    run(store, "revokeKey", "key_z", 7);
-    run(store, "revokeKey", "key_z", 9);
+    run(store, "revokeKey", { id: "key_z" }, 7);
+    run(store, "revokeKey", { id: "key_z" }, 9);
     expect(run(store, "listKeys", "acct_a")).toEqual([
       { id: "key_z", accountId: "acct_a", name: "z", createdAtMs: 0, revokedAtMs: 7 },
       { id: "key_y", accountId: "acct_a", name: "y", createdAtMs: 1, revokedAtMs: null },

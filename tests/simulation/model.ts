@@ -87,7 +87,7 @@ export class Model {
         return "done";
       }
       case "revokeKey":
-        this.key(argument as string).revoked = true;
+        this.key((argument as { id: string }).id).revoked = true;
         return "done";
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);

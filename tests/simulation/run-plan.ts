@@ -342,7 +342,7 @@ class Run {
         return;
       }
       case "revoke":
-        await this.operate("revokeKey", what.keyId);
+        await this.operate("revokeKey", { id: what.keyId });
         return;
       case "disable":
       case "enable":

@@ -1,3 +1,4 @@
+import { formatCredit } from "../../admission/price.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
@@ -7,7 +8,9 @@ import {
   unknownAccount,
 } from "../operator-input.ts";
 import { type Account, type AccountId, accountOf, type CreditNanos } from "../records.ts";
-import { ask, askOne, type Steps } from "./steps.ts";
+import { audit } from "./audit.ts";
+import type { ChangeContext } from "./changed-by.ts";
+import { ask, askOne, type OperatorMovement, type Steps } from "./steps.ts";
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
 export interface NewAccount {
@@ -20,7 +23,7 @@ const columns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
 const find = `select ${columns} from tributary.account where id = $1`;
 
 /** Makes an account with its starting credit. */
-export function* createAccount(order: NewAccount, nowMs: number): Steps<Account> {
+export function* createAccount(order: NewAccount, context: ChangeContext): Steps<Account> {
   const { creditNanos, id, name } = order;
   ensureName("account", name);
   ensureAmount(creditNanos);
@@ -31,9 +34,12 @@ export function* createAccount(order: NewAccount, nowMs: number): Steps<Account>
      values ($1, $2, 'active', 0, 0, 0, 0, $3)`,
     id,
     name,
-    nowMs,
+    context.nowMs,
   );
-  if (creditNanos > 0n) yield* credit(id, creditNanos, "starting credit");
+  if (creditNanos > 0n)
+    yield* credit({ accountId: id, amountNanos: creditNanos, note: "starting credit" }, context);
+  const after = { name, credit: formatCredit(creditNanos) };
+  yield* audit(context, { action: "account.create", target: id, before: null, after });
   return yield* showAccount(id);
 }
 
@@ -51,33 +57,49 @@ export function* showAccount(id: string): Steps<Account> {
 }
 
 /** Adds credit, or takes some back where the amount is negative. */
-export function* creditAccount(order: {
-  readonly id: string;
-  readonly amountNanos: CreditNanos;
-  readonly note: string | null;
-}): Steps<Account> {
+export function* creditAccount(
+  order: {
+    readonly id: string;
+    readonly amountNanos: CreditNanos;
+    readonly note: string | null;
+  },
+  context: ChangeContext,
+): Steps<Account> {
   const row = yield* askOne(`${find} for no key update`, order.id);
   if (row === null) throw unknownAccount(order.id);
   const before = accountOf(row);
   ensureAmount(order.amountNanos);
   ensureNote(order.note);
   ensurePossible(before, order.amountNanos);
-  yield* credit(before.id, order.amountNanos, order.note);
-  return yield* showAccount(before.id);
+  const { amountNanos, note } = order;
+  yield* credit({ accountId: before.id, amountNanos, note }, context);
+  const after = yield* showAccount(before.id);
+  yield* audit(context, {
+    action: "account.credit",
+    target: before.id,
+    before: { balance: formatCredit(before.balanceNanos) },
+    after: { balance: formatCredit(after.balanceNanos), amount: formatCredit(amountNanos), note },
+  });
+  return after;
 }
 
 /** Disables an account or enables it again. */
-export function* setAccountStatus(order: {
-  readonly id: string;
-  readonly status: Account["status"];
-}): Steps<Account> {
-  const row = yield* askOne(
-    `update tributary.account set status = $2 where id = $1 returning ${columns}`,
-    order.id,
-    order.status,
-  );
-  if (row === null) throw unknownAccount(order.id);
-  return accountOf(row);
+export function* setAccountStatus(
+  { id, status }: { readonly id: string; readonly status: Account["status"] },
+  context: ChangeContext,
+): Steps<Account> {
+  const row = yield* askOne(`${find} for no key update`, id);
+  if (row === null) throw unknownAccount(id);
+  const before = accountOf(row);
+  if (before.status === status) return before;
+  yield* ask("update tributary.account set status = $2 where id = $1", id, status);
+  yield* audit(context, {
+    action: status === "active" ? "account.enable" : "account.disable",
+    target: before.id,
+    before: { status: before.status },
+    after: { status },
+  });
+  return { ...before, status };
 }
 
 /** Whether the ledger has no account at all. */
@@ -86,10 +108,9 @@ export function* isWithoutAccount(): Steps<boolean> {
 }
 
 function* credit(
-  accountId: AccountId,
-  amountNanos: CreditNanos,
-  note: string | null,
+  movement: Pick<OperatorMovement, "accountId" | "amountNanos" | "note">,
+  { actor }: ChangeContext,
 ): Steps<unknown> {
-  const kind = amountNanos < 0n ? "takeback" : "credit";
-  return yield { type: "move", movement: { accountId, kind, amountNanos, note } };
+  const kind = movement.amountNanos < 0n ? "takeback" : "credit";
+  return yield { type: "move", movement: { ...movement, actor, kind } };
 }

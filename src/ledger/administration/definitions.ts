@@ -8,33 +8,50 @@ import {
   setAccountStatus,
   showAccount,
 } from "./account-administration.ts";
+import { listAudit } from "./audit.ts";
+import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
 import { createKey, listKeys, type NewKey, revokeKey } from "./key-administration.ts";
+import { runOnce } from "./once.ts";
+import {
+  createOperator,
+  findOperator,
+  listOperators,
+  revokeOperator,
+} from "./operator-administration.ts";
 import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
 
 /** Operations that only read: one snapshot each. */
-export const looks = { listAccounts, listKeys, showAccount };
+const looks = { findOperator, listAccounts, listAudit, listKeys, listOperators, showAccount };
 
 /** Operations that write: one transaction each. */
-export const changes = {
+const changes = {
   addSealKey,
   createAccount,
   createFirstAccount,
   createKey,
+  createOperator,
   creditAccount,
   revokeKey,
+  revokeOperator,
   sealKeys,
   setAccountStatus,
 };
 
-type Definitions = typeof looks & typeof changes;
+type Looks = typeof looks;
+type Changes = typeof changes;
 
 /** The operators' operations of a store, each with its argument and the time in milliseconds since 1970. */
 export type AdministrationOperations = {
-  readonly [Name in keyof Definitions]: (
-    argument: ArgumentOfSteps<Definitions[Name]>,
+  readonly [Name in keyof Looks]: (
+    argument: ArgumentOfSteps<Looks[Name]>,
     nowMs: number,
-  ) => ValueOfSteps<Definitions[Name]>;
+  ) => ValueOfSteps<Looks[Name]>;
+} & {
+  readonly [Name in keyof Changes]: (
+    argument: Change<ArgumentOfSteps<Changes[Name]>>,
+    nowMs: number,
+  ) => ValueOfSteps<Changes[Name]>;
 };
 
 // An operation without an argument is asked for with null.
@@ -44,14 +61,42 @@ type ArgumentOfSteps<Begin extends (...values: never[]) => unknown> =
 type ValueOfSteps<Begin extends (...values: never[]) => unknown> =
   ReturnType<Begin> extends Steps<infer Value> ? Value : never;
 
+/** The names of the operations that only read. */
+export const lookNames: readonly (keyof Looks)[] = Object.keys(looks) as (keyof Looks)[];
+
+/** Every operation that reads, begun by its argument at a time. */
+export const begunLooks: readonly Begun[] = Object.entries(looks).map(([name, begin]) => ({
+  name,
+  begin: (argument, nowMs) => begin(argument as never, { nowMs }),
+}));
+
+/** Every operation that writes: under its key once, where it has one. */
+export const begunChanges: readonly Begun[] = Object.entries(changes).map(([name, begin]) => ({
+  name,
+  begin(argument, nowMs) {
+    const { actor, once } = (argument as Change<object>).by ?? byService;
+    const context = { nowMs, actor };
+    const start = (): Steps<unknown> => begin(argument as never, context);
+    return once === null ? start() : runOnce(once, context, start);
+  },
+}));
+
+/** An operation, ready to be run by a store. */
+export interface Begun {
+  readonly name: string;
+  readonly begin: (argument: unknown, nowMs: number) => Steps<unknown>;
+}
+
+const byService: ChangedBy = { actor: "service", once: null };
+
 /** null when there is an account already. Of two processes at once one makes it. */
 function* createFirstAccount(
   order: { readonly account: NewAccount; readonly key: NewKey },
-  nowMs: number,
+  context: ChangeContext,
 ): Steps<{ readonly account: Account; readonly key: KeyRecord } | null> {
   if (!(yield* isWithoutAccount())) return null;
   yield { type: "lock", name: "first" };
   if (!(yield* isWithoutAccount())) return null;
-  const account = yield* createAccount(order.account, nowMs);
-  return { account, key: yield* createKey(order.key, nowMs) };
+  const account = yield* createAccount(order.account, context);
+  return { account, key: yield* createKey(order.key, context) };
 }

@@ -1,6 +1,8 @@
 import { OperatorError } from "../operator-error.ts";
 import { ensureName, unknownAccount } from "../operator-input.ts";
 import { type KeyId, keyOf, type KeyRecord } from "../records.ts";
+import { audit } from "./audit.ts";
+import type { ChangeContext } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
 
 /** A key to make. */
@@ -14,7 +16,7 @@ export interface NewKey {
 const columns = "id, account_id, name, created_at_ms, revoked_at_ms";
 
 /** Makes a key of an account. */
-export function* createKey(order: NewKey, nowMs: number): Steps<KeyRecord> {
+export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyRecord> {
   yield* ensureAccount(order.accountId);
   ensureName("key", order.name);
   const row = yield* askOne(
@@ -24,9 +26,11 @@ export function* createKey(order: NewKey, nowMs: number): Steps<KeyRecord> {
     order.accountId,
     order.name,
     order.secretHash,
-    nowMs,
+    context.nowMs,
   );
   if (row === null) throw new Error("ledger: the key was not written");
+  const after = { account: order.accountId, name: order.name };
+  yield* audit(context, { action: "key.create", target: order.id, before: null, after });
   return keyOf(row);
 }
 
@@ -41,17 +45,29 @@ export function* listKeys(accountId: string): Steps<readonly KeyRecord[]> {
 }
 
 /** Revokes a key; a second time leaves the time of the first. */
-export function* revokeKey(id: string, nowMs: number): Steps<KeyRecord> {
+export function* revokeKey(
+  { id }: { readonly id: string },
+  context: ChangeContext,
+): Steps<KeyRecord> {
   const row = yield* askOne(
-    `update tributary.api_key set revoked_at_ms = coalesce(revoked_at_ms, $2) where id = $1 returning ${columns}`,
+    `select ${columns} from tributary.api_key where id = $1 for no key update`,
     id,
-    nowMs,
   );
-  if (row !== null) return keyOf(row);
-  throw new OperatorError(
-    "not_found",
-    `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
-  );
+  if (row === null)
+    throw new OperatorError(
+      "not_found",
+      `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
+    );
+  const before = keyOf(row);
+  if (before.revokedAtMs !== null) return before;
+  yield* ask("update tributary.api_key set revoked_at_ms = $2 where id = $1", id, context.nowMs);
+  yield* audit(context, {
+    action: "key.revoke",
+    target: before.id,
+    before: { revoked: false },
+    after: { revoked: true },
+  });
+  return { ...before, revokedAtMs: context.nowMs };
 }
 
 function* ensureAccount(id: string): Steps<void> {

@@ -1,4 +1,5 @@
 import type { EntryKind } from "../journal.ts";
+import type { Actor } from "./changed-by.ts";
 import type { AccountId, CreditNanos } from "../records.ts";
 import type { Row } from "../row.ts";
 
@@ -8,14 +9,15 @@ export type StatementValue = string | number | bigint | Uint8Array | null;
 /**
  * One step of an operation that is written once for both stores. A statement is in words that both understand: tables are
  * `tributary.NAME`, parameters `$1`, `$2`, integers of columns come back as bigint. SQLite has one writer at a time, so
- * that `for no key update` and locks mean something on PostgreSQL alone.
+ * that `for no key update` and locks mean something on PostgreSQL alone. `try-lock` answers one row where it got the lock, else none.
  */
 export type Step =
   | { readonly type: "statement"; readonly sql: string; readonly values: readonly StatementValue[] }
   | { readonly type: "move"; readonly movement: OperatorMovement }
-  | { readonly type: "lock"; readonly name: LockName };
+  | { readonly type: "lock"; readonly name: LockName }
+  | { readonly type: "try-lock"; readonly name: string };
 
-/** What one transaction at a time may do. */
+/** What one transaction at a time may do; the others wait. */
 export type LockName = "first";
 
 /** A change of an account's balance that no request made. */
@@ -23,6 +25,7 @@ export interface OperatorMovement {
   readonly accountId: AccountId;
   readonly kind: Extract<EntryKind, "credit" | "takeback">;
   readonly amountNanos: CreditNanos;
+  readonly actor: Actor;
   readonly note: string | null;
 }
 

@@ -1,36 +1,42 @@
-import { changes, looks } from "../administration/definitions.ts";
+import {
+  type AdministrationOperations,
+  type Begun,
+  begunChanges,
+  begunLooks,
+} from "../administration/definitions.ts";
 import type { StatementValue, Step, Steps } from "../administration/steps.ts";
 import { numberOf, type Row } from "../row.ts";
-import type { OperationName, PostgresOperations } from "../store-operations.ts";
+import type { PostgresOperations } from "../store-operations.ts";
 import type { Clock, Database, Query } from "./database.ts";
 
-type Administration = Pick<
-  PostgresOperations,
-  OperationName & (keyof typeof looks | keyof typeof changes)
->;
+type Administration = Pick<PostgresOperations, keyof AdministrationOperations>;
 
 const readClock = { name: "now", text: "select tributary.now_ms() as now" };
 const move = {
   name: "move",
-  text: "select tributary.move($1, $2, $3, 0, 0, 'operator', null, $4, $5)",
+  text: "select tributary.move($1, $2, $3, 0, 0, $4, null, $5, $6)",
 };
 const lock = { name: "advisory-lock", text: "select pg_advisory_xact_lock($1)" };
 const lockNumbers = { first: 92_706_122_727_426n };
+const tryLock = {
+  name: "try-advisory-lock",
+  text: "select 1 as one where pg_try_advisory_xact_lock(hashtextextended($1, 92706122727427))",
+};
 
 /** What operators do, a step at a time. What they read is read over a connection of its own, without a limit on its time. */
 export function openAdministration(database: Database, clock: Clock): Administration {
+  const timed = async ({ begin }: Begun, argument: unknown, query: Query): Promise<unknown> => {
+    const nowMs = clock() ?? (await serverTime(query));
+    return run(begin(argument, nowMs), query, nowMs);
+  };
   const operations = [
-    ...Object.entries(looks).map(([name, begin]) => [
-      name,
-      (argument: never) => database.look((query) => run<unknown>(begin(argument), query)),
+    ...begunLooks.map((one) => [
+      one.name,
+      (argument: unknown) => database.look((query) => timed(one, argument, query)),
     ]),
-    ...Object.entries(changes).map(([name, begin]) => [
-      name,
-      (argument: never) =>
-        database.transaction(async (query) => {
-          const nowMs = clock() ?? (await serverTime(query));
-          return run<unknown>(begin(argument, nowMs), query, nowMs);
-        }),
+    ...begunChanges.map((one) => [
+      one.name,
+      (argument: unknown) => database.transaction((query) => timed(one, argument, query)),
     ]),
   ];
   // The names are those of the definitions, and with them the types.
@@ -43,7 +49,7 @@ async function serverTime(query: Query): Promise<number> {
   return numberOf(row, "now");
 }
 
-async function run<Value>(steps: Steps<Value>, query: Query, nowMs = 0): Promise<Value> {
+async function run(steps: Steps<unknown>, query: Query, nowMs: number): Promise<unknown> {
   let step = steps.next();
   while (step.done !== true) step = steps.next(await take(step.value, query, nowMs));
   return step.value;
@@ -54,11 +60,13 @@ function take(step: Step, query: Query, nowMs: number): Promise<readonly Row[]> 
     case "statement":
       return query({ name: "", text: step.sql }, ...step.values.map(inWordsOfDriver));
     case "move": {
-      const { accountId, amountNanos, kind, note } = step.movement;
-      return query(move, accountId, kind, amountNanos, note, nowMs);
+      const { accountId, actor, amountNanos, kind, note } = step.movement;
+      return query(move, accountId, kind, amountNanos, actor, note, nowMs);
     }
     case "lock":
       return query(lock, lockNumbers[step.name]);
+    case "try-lock":
+      return query(tryLock, step.name);
     default:
       return step satisfies never;
   }

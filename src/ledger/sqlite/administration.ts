@@ -1,6 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { type AdministrationOperations, changes, looks } from "../administration/definitions.ts";
-import type { OperatorMovement, Step, Steps } from "../administration/steps.ts";
+import {
+  type AdministrationOperations,
+  begunChanges,
+  begunLooks,
+} from "../administration/definitions.ts";
+import type { OperatorMovement, Step } from "../administration/steps.ts";
 import type { Row } from "../row.ts";
 import type { Accounts } from "./accounts.ts";
 
@@ -26,14 +30,16 @@ export function openAdministration(
         return [];
       case "lock":
         return [];
+      case "try-lock":
+        return [{}];
       default:
         return step satisfies never;
     }
   }
 
-  const operations = Object.entries({ ...looks, ...changes }).map(([name, begin]) => {
-    const operation = (argument: never, nowMs: number): unknown => {
-      const steps: Steps<unknown> = begin(argument, nowMs);
+  const operations = [...begunLooks, ...begunChanges].map(({ begin, name }) => {
+    const operation = (argument: unknown, nowMs: number): unknown => {
+      const steps = begin(argument, nowMs);
       let step = steps.next();
       while (step.done !== true) step = steps.next(take(step.value, nowMs));
       return step.value;
@@ -57,7 +63,7 @@ function movementOf(movement: OperatorMovement): Parameters<Accounts["move"]>[1]
     balanceDeltaNanos: movement.amountNanos,
     heldDeltaNanos: 0n,
     runningDelta: 0,
-    actor: "operator",
+    actor: movement.actor,
     requestId: null,
     note: movement.note,
   };

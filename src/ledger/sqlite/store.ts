@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Failure } from "../../failure.ts";
+import { lookNames } from "../administration/definitions.ts";
 import { openAccounts } from "./accounts.ts";
 import { openAdministration } from "./administration.ts";
 import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
@@ -86,6 +87,7 @@ const lightOperations: ReadonlySet<OperationName> = new Set([
   "callerAccount",
   "usage",
   "verify",
+  ...lookNames,
 ]);
 
 /** Operations that write nothing but rate tickets: their commit needs no sync and no lock on the accounts. */

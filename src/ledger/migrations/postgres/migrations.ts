@@ -2,6 +2,7 @@ import { accounts } from "./0001-accounts.ts";
 import { resolved } from "./0004-resolved.ts";
 import { owners } from "./0005-owners.ts";
 import { oldest } from "./0007-oldest.ts";
+import { operators } from "./0008-operators.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -24,4 +25,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0006-functions-by-themselves", oldest: 6, sql: null },
   // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
   { name: "0007-oldest", oldest: 7, sql: oldest },
+  { name: "0008-operators", oldest: 7, sql: operators },
 ];

@@ -4,6 +4,7 @@ import { chainOldEntries, journal, replaceEntries } from "./0002-journal.ts";
 import { resolved } from "./0003-resolved.ts";
 import { owners } from "./0004-owners.ts";
 import { oldest } from "./0005-oldest.ts";
+import { operators } from "./0006-operators.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -20,4 +21,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0004-owners", oldest: 4, steps: [owners] },
   // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
   { name: "0005-oldest", oldest: 5, steps: [oldest] },
+  { name: "0006-operators", oldest: 5, steps: [operators] },
 ];

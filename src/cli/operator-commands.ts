@@ -1,0 +1,56 @@
+import { Option } from "@commander-js/extra-typings";
+import { operatorRoles } from "../ledger/administration/operator-administration.ts";
+import type { Definitions } from "./command.ts";
+
+const load = { operator: () => import("./operator.ts") };
+
+/** The commands about operators and what they changed: words, options and help. */
+export function addOperatorCommands({ finish, program, shell }: Definitions): void {
+  const operator = program
+    .command("operator")
+    .summary("who may administer, and their tokens")
+    .description(
+      'Operators: people and programs that administer the service, each with a role and a token. owner may do everything; billing accounts, keys, credit, prices and usage; viewer may read. --json prints {"id","name","role","created","revoked"}.',
+    );
+  operator
+    .command("create")
+    .summary("prints the token, once")
+    .description(
+      'Makes an operator and prints its token, once: only its hash is stored. --json prints {"id","name","role","created","revoked","token","expires"}.',
+    )
+    .argument("<NAME>")
+    .addOption(
+      new Option("--role <ROLE>", "what it may do").choices(operatorRoles).makeOptionMandatory(),
+    )
+    .option(
+      "--expires <T>",
+      "when its token expires: 2027-01-31, 2027-01-31T12:00:00Z, or 90d from now",
+    )
+    .action(async (name, options) =>
+      finish(await (await load.operator()).createOperator(shell, name, options)),
+    );
+  operator
+    .command("list")
+    .summary("all operators, without their tokens")
+    .description("Lists the operators, the revoked ones too, without their tokens.")
+    .action(async () => finish(await (await load.operator()).listOperators(shell)));
+  operator
+    .command("revoke")
+    .summary("its tokens end at once")
+    .description("Revokes an operator: its tokens end at once.")
+    .argument("<OPERATOR_ID>")
+    .action(async (id) => finish(await (await load.operator()).revokeOperator(shell, id)));
+  program
+    .command("audit")
+    .summary("who changed what")
+    .description(
+      'What operators and commands changed, newest first: accounts, credit, keys, operators. A command is user:NAME, the service itself `service`. --json prints [{"sequence","time","actor","action","target","before","after"}].',
+    )
+    .option("--actor <ACTOR>", "changes of one operator: oper_... or user:NAME")
+    .option("--action <ACTION>", "changes of one kind, such as account.credit")
+    .option("--target <ID>", "changes of one account, key or operator")
+    .option("--since <T>", "changes from T on: 2026-01-31, 2026-01-31T12:00:00Z, 24h or 7d")
+    .option("--until <T>", "changes before T")
+    .option("--limit <N>", "at most so many, up to 500", "50")
+    .action(async (options) => finish(await (await load.operator()).showAudit(shell, options)));
+}

@@ -1,0 +1,27 @@
+/** Who changes something: an operator's id, `user:NAME` of a command, or the service itself. */
+export type Actor = `oper_${string}` | `user:${string}` | "service";
+
+/** Under which key a change happens at most once, for 30 days. */
+export interface Once {
+  /** Such as `POST /accounts`. */
+  readonly route: string;
+  /** 1 to 255 visible ASCII characters. */
+  readonly key: string;
+  /** SHA-256 of what was asked for. */
+  readonly bodyHash: Uint8Array;
+}
+
+/** Who changes something, and whether a repeat answers what the first time answered. */
+export interface ChangedBy {
+  readonly actor: Actor;
+  readonly once: Once | null;
+}
+
+/** What a change is asked for with. `by` absent: the service itself. */
+export type Change<Order> = Order & { readonly by?: ChangedBy };
+
+/** Of a change: when, in milliseconds since 1970, and by whom. */
+export interface ChangeContext {
+  readonly nowMs: number;
+  readonly actor: Actor;
+}

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openRecordingShell } from "./recording-shell.ts";
+
+let folder = "";
+let run = openRecordingShell("");
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-operators-"));
+  run = openRecordingShell(folder, { TRIBUTARY_SQLITE_SYNCHRONOUS: "normal" });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function json<Value>(...argv: readonly string[]): Promise<Value> {
+  const result = await run(...argv, "--json");
+  expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+  return JSON.parse(result.stdout) as Value;
+}
+
+it("makes, lists and revokes operators, and tells who did", async () => {
+  const empty = await run("operator", "list");
+  expect(empty.stderr).toContain("There is no ledger");
+  const made = await json<{ id: string; token: string }>(
+    ...["operator", "create", "Olga", "--role", "owner", "--expires", "90d"],
+  );
+  expect(made).toEqual({
+    id: expect.stringMatching(/^oper_[0-9A-Za-z]{15}$/) as string,
+    name: "Olga",
+    role: "owner",
+    created: expect.any(String) as string,
+    revoked: null,
+    token: expect.stringMatching(/^trop_/) as string,
+    expires: expect.any(String) as string,
+  });
+  expect(await json("operator", "list")).toMatchObject([{ name: "Olga", revoked: null }]);
+  const revoked = await json<{ revoked: string }>("operator", "revoke", made.id);
+  expect(revoked.revoked).toMatch(/Z$/);
+  const log = await json<readonly Record<string, unknown>[]>("audit", "--target", made.id);
+  expect(log.map(({ action, actor, after }) => [action, actor, after])).toEqual([
+    [
+      "operator.revoke",
+      `user:${userInfo().username}`,
+      { name: "Olga", role: "owner", revoked: true },
+    ],
+    ["operator.create", `user:${userInfo().username}`, { name: "Olga", role: "owner" }],
+  ]);
+  expect(JSON.stringify(log)).not.toContain(made.token);
+  const table = await run("audit", "--limit", "1");
+  expect(table.stdout).toContain("operator.revoke");
+  expect((await run("audit", "--since", "2030-01-01")).stdout).toContain("Nothing was changed");
+});
+
+it.each([
+  [["operator", "create", "Ann"], "--role"],
+  [["operator", "create", "Ann", "--role", "king"], "owner, billing, viewer"],
+  [["operator", "create", "Ann", "--role", "viewer", "--expires", "2020-01-01"], "is over"],
+  [["operator", "create", "", "--role", "viewer"], "1 to 100 characters"],
+  [["audit", "--limit", "0"], "from 1 to 500"],
+  [["audit", "--since", "2026-02-01", "--until", "2026-01-01"], "before --until"],
+])("refuses %j and says what to change", async (argv, words) => {
+  const result = await run(...argv);
+  expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(result.stderr).toContain(words);
+});

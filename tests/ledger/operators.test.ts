@@ -1,0 +1,218 @@
+import { createHash } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Actor, ChangedBy } from "../../src/ledger/administration/changed-by.ts";
+import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { openPostgresDatabases } from "./postgres-databases.ts";
+import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
+import { codeOf, defaultSettings, temporaryLedger } from "./support.ts";
+
+// What operators do, in both stores: who may, what is written of it, and what a repeat answers.
+
+interface Stage extends AsyncDisposable {
+  readonly ledger: StoreLedger;
+  /** Moves the time of the store on. */
+  later(ms: number): void;
+  execute(sql: string): Promise<unknown>;
+}
+
+const actor: Actor = "user:ann";
+const everything = {
+  actor: null,
+  action: null,
+  target: null,
+  sinceMs: null,
+  untilMs: null,
+  before: null,
+  rowsMax: 100,
+};
+const owner = { name: "Olga", role: "owner", expiresAtMs: null } as const;
+
+let server: PostgresDatabases | null = null;
+let databases = 0;
+
+async function openSqliteStage(): Promise<Stage> {
+  const file = temporaryLedger();
+  let nowMs = 1_000_000;
+  const settings = { ...defaultSettings, path: file.path };
+  const ledger = await openSqliteLedger(settings, { now: () => nowMs, actor });
+  return {
+    ledger,
+    later: (ms) => void (nowMs += ms),
+    async execute(sql) {
+      await Promise.resolve();
+      using database = new DatabaseSync(file.path);
+      database.exec(sql);
+    },
+    async [Symbol.asyncDispose]() {
+      await ledger[Symbol.asyncDispose]();
+      file[Symbol.dispose]();
+    },
+  };
+}
+
+async function openPostgresStage(): Promise<Stage> {
+  databases += 1;
+  const url = (await server?.createDatabase(`operators_${String(databases)}`)) ?? "";
+  let nowMs = 1_000_000;
+  const ledger = await openPostgresLedger({ ...defaultSettings, url }, { now: () => nowMs, actor });
+  return {
+    ledger,
+    later: (ms) => void (nowMs += ms),
+    execute: (sql) => execute(url, `set search_path = tributary; ${sql}`),
+    [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
+  };
+}
+
+function refusal(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => "done", codeOf);
+}
+
+function once(key: string, body: string, by: Actor = "oper_1"): ChangedBy {
+  const bodyHash = new Uint8Array(createHash("sha256").update(body).digest());
+  return { actor: by, once: { route: "POST /accounts", key, bodyHash } };
+}
+
+describe.each([
+  { name: "SQLite", open: openSqliteStage, runs: true },
+  { name: "PostgreSQL", open: openPostgresStage, runs: postgresTests },
+])("$name", ({ name, open, runs }) => {
+  describe.runIf(runs)("operators", () => {
+    beforeAll(async () => {
+      if (name === "PostgreSQL") server = await openPostgresDatabases();
+    });
+    afterAll(async () => {
+      if (name === "PostgreSQL") await server?.[Symbol.asyncDispose]();
+    });
+
+    test("a token is its operator's, until one of them ends", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const olga = await ledger.createOperator(owner);
+      const bill = await ledger.createOperator({
+        name: "Bill",
+        role: "billing",
+        expiresAtMs: 1_060_000,
+      });
+      expect(olga.secret).toMatch(/^trop_[0-9A-Za-z]{15}_[0-9A-Za-z]{43}$/);
+      expect(await ledger.findOperator(olga.secret)).toEqual(olga.record);
+      expect(await ledger.findOperator(bill.secret)).toMatchObject({ role: "billing" });
+      const wrong = `${olga.secret.slice(0, -1)}${olga.secret.endsWith("a") ? "b" : "a"}`;
+      expect(await ledger.findOperator(wrong)).toBeNull();
+      expect(await ledger.findOperator("trop_x_y")).toBeNull();
+      stage.later(60_000);
+      expect(await ledger.findOperator(bill.secret)).toBeNull();
+      await ledger.revokeOperator(olga.record.id);
+      expect(await ledger.findOperator(olga.secret)).toBeNull();
+      expect((await ledger.listOperators()).map((one) => [one.name, one.revokedAtMs])).toEqual(
+        expect.arrayContaining([
+          ["Olga", 1_060_000],
+          ["Bill", null],
+        ]),
+      );
+    });
+
+    test("a name is one operator's at a time", async () => {
+      await using stage = await open();
+      const { record } = await stage.ledger.createOperator(owner);
+      expect(await refusal(stage.ledger.createOperator(owner))).toBe("not_possible");
+      await stage.ledger.revokeOperator(record.id);
+      expect(await refusal(stage.ledger.createOperator(owner))).toBe("done");
+      expect(await refusal(stage.ledger.createOperator({ ...owner, name: "" }))).toBe(
+        "invalid_value",
+      );
+      const over = { ...owner, name: "Otto", expiresAtMs: 1_000_000 };
+      expect(await refusal(stage.ledger.createOperator(over))).toBe("invalid_value");
+      expect(await refusal(stage.ledger.revokeOperator("oper_none"))).toBe("not_found");
+    });
+
+    test("every change is in the log with who made it, and nothing else is", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 10n ** 9n);
+      const { record } = await ledger.createKey(id, "web");
+      const olga = ledger.administer({ actor: "oper_olga", once: null });
+      await olga.creditAccount(id, 5n * 10n ** 8n, "paid");
+      await olga.setAccountStatus(id, "disabled");
+      await olga.setAccountStatus(id, "disabled");
+      await olga.revokeKey(record.id);
+      await olga.revokeKey(record.id);
+      expect(await refusal(olga.creditAccount(id, -(10n ** 10n), null))).toBe("not_possible");
+      await ledger.listAccounts();
+      const rows = await ledger.listAudit(everything);
+      expect(rows.map((row) => [row.actor, row.action, row.target, row.before, row.after])).toEqual(
+        [
+          ["oper_olga", "key.revoke", record.id, { revoked: false }, { revoked: true }],
+          ["oper_olga", "account.disable", id, { status: "active" }, { status: "disabled" }],
+          [
+            "oper_olga",
+            "account.credit",
+            id,
+            { balance: "1" },
+            { balance: "1.5", amount: "0.5", note: "paid" },
+          ],
+          ["user:ann", "key.create", record.id, null, { account: id, name: "web" }],
+          ["user:ann", "account.create", id, null, { name: "shop", credit: "1" }],
+        ],
+      );
+      const of = { ...everything, actor: "oper_olga", target: id, rowsMax: 1 };
+      const [newest] = await ledger.listAudit(of);
+      expect(newest?.action).toBe("account.disable");
+      const older = await ledger.listAudit({ ...of, before: newest?.sequence ?? 0 });
+      expect(older.map((row) => row.action)).toEqual(["account.credit"]);
+      expect(await ledger.listAudit({ ...everything, sinceMs: 1_000_001 })).toEqual([]);
+      expect(await ledger.listAudit({ ...everything, untilMs: 1_000_000 })).toEqual([]);
+      expect(await ledger.listAudit({ ...everything, action: "key.create" })).toHaveLength(1);
+      expect((await ledger.verify([])).problems).toEqual([]);
+    });
+
+    test("the log is never changed, also not by hand", async () => {
+      await using stage = await open();
+      await stage.ledger.createAccount("shop", 0n);
+      await expect(stage.execute("update audit set actor = 'x'")).rejects.toThrow(/never changed/);
+      await expect(stage.execute("delete from audit")).rejects.toThrow(/never (changed|removed)/);
+    });
+
+    test("a change under a key happens once, and a repeat answers what the first did", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const first = await ledger.administer(once("k", "a")).createAccount("shop", 7n);
+      expect(await ledger.administer(once("k", "a")).createAccount("shop", 7n)).toEqual(first);
+      expect(await refusal(ledger.administer(once("k", "b")).createAccount("other", 7n))).toBe(
+        "idempotency_conflict",
+      );
+      // Keys are of an operator.
+      const other = await ledger.administer(once("k", "a", "oper_2")).createAccount("shop", 7n);
+      expect(other.id).not.toBe(first.id);
+      const made = await ledger.administer(once("key", "a")).createKey(first.id, "web");
+      const again = await ledger.administer(once("key", "a")).createKey(first.id, "web");
+      expect(made.secret).toMatch(/^trib_/);
+      expect(again).toEqual({ record: made.record, secret: null });
+      expect(await ledger.listKeys(first.id)).toHaveLength(1);
+      // A refusal is not kept: once it can be, the change happens.
+      const refused = ledger.administer(once("r", "a")).creditAccount(first.id, -8n, null);
+      expect(await refusal(refused)).toBe("not_possible");
+      await ledger.creditAccount(first.id, 1n, null);
+      await ledger.administer(once("r", "a")).creditAccount(first.id, -8n, null);
+      expect((await ledger.showAccount(first.id)).balanceNanos).toBe(0n);
+      stage.later(30 * 86_400_000);
+      const anew = await ledger.administer(once("k", "a")).createAccount("shop", 7n);
+      expect(anew.id).not.toBe(first.id);
+    });
+
+    test("of changes at once under one key one happens", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 0n);
+      const top = (): Promise<unknown> =>
+        ledger.administer(once("t", "a")).creditAccount(id, 5n, null);
+      const codes = await Promise.all(Array.from({ length: 8 }, () => refusal(top())));
+      expect(codes).toContain("done");
+      expect(new Set(codes.filter((code) => code !== "done"))).not.toContain("fault");
+      expect(codes.every((code) => ["done", "idempotency_in_progress"].includes(code))).toBe(true);
+      expect((await ledger.showAccount(id)).balanceNanos).toBe(5n);
+    });
+  });
+});
