@@ -229,6 +229,13 @@ export const limits = {
   metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
+  /**
+   * Bytes of V8's space for young objects above which it grows no more: its halves are then of 8 MiB. Halves of 2 MiB, as
+   * a start makes them, take half as much CPU again under load; without a bound they become 32 MiB, which costs memory.
+   */
+  youngSpaceGrownBytes: 8 * 1024 * 1024,
+  /** How often that is looked at: it takes seconds of load to double. */
+  youngSpaceLookMs: 100,
   drainPollMs: 20,
   /** A listener is closed behind a turn of the event loop no longer than this, or after so long in vain. */
   drainListenerTurnMs: 1,

@@ -1,14 +1,15 @@
-import { setFlagsFromString } from "node:v8";
 import type { Config } from "../config/config.ts";
 import type { Gateway } from "../gateway.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
+import { quietTimers } from "../timers.ts";
 import { announce } from "./announce.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
 import { CommandError, type Shell } from "./command.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { ensureConfig } from "./settings.ts";
 import { watchStopSignals } from "./stop-signals.ts";
+import { watchYoungSpace } from "./young-space.ts";
 
 /** `serve` */
 export async function serve(shell: Shell): Promise<null> {
@@ -41,11 +42,7 @@ export async function serve(shell: Shell): Promise<null> {
     await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
-      // The space for young objects keeps the size it has by now: under load V8 would make it up to 32 times as large and
-      // keep it so. Measured: 157 MiB resident after a load instead of 223, for up to 4 % more CPU. Not a flag of the
-      // start, which makes much that stays and is 50 ms longer with a small space. tests/architecture/inside-node.test.ts
-      // sees that V8 takes the flag this late.
-      setFlagsFromString("--semi-space-growth-factor=1");
+      watchYoungSpace(quietTimers);
       await announce(gateway, {
         config,
         log,

@@ -1,0 +1,33 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { limits } from "../limits.ts";
+import type { Timers } from "../timers.ts";
+
+/**
+ * Lets V8's space for young objects grow under load up to `limits.youngSpaceGrownBytes` and not beyond. A flag of the
+ * start cannot say so from inside the program; that of growth is read each time that the space would double, so that it
+ * is turned off when the space is that large, and on again when V8 has made it smaller.
+ */
+export function watchYoungSpace(
+  timers: Timers,
+  { bytes = youngSpaceBytes, setGrowth = setYoungSpaceGrowth } = {},
+): void {
+  let grows = true;
+  const look = (): void => {
+    const mayGrow = bytes() < limits.youngSpaceGrownBytes;
+    if (mayGrow !== grows) setGrowth(mayGrow);
+    grows = mayGrow;
+    timers.set(look, limits.youngSpaceLookMs);
+  };
+  look();
+}
+
+/** How large the space for young objects of this thread is. */
+function youngSpaceBytes(): number {
+  const spaces = getHeapSpaceStatistics();
+  return spaces.find((space) => space.space_name === "new_space")?.space_size ?? 0;
+}
+
+/** Lets it double when much of it survives, or never. Of all threads: the others have limits of their own. */
+function setYoungSpaceGrowth(grows: boolean): void {
+  setFlagsFromString(`--semi-space-growth-factor=${grows ? "2" : "1"}`);
+}

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { watchYoungSpace } from "../../src/cli/young-space.ts";
+import { limits } from "../../src/limits.ts";
+import { openManualTimers } from "../doubles/manual-timers.ts";
+
+const { youngSpaceGrownBytes, youngSpaceLookMs } = limits;
+
+test("the space for young objects grows up to its bound, and again when V8 has made it smaller", () => {
+  const timers = openManualTimers();
+  const told: boolean[] = [];
+  let size = 1_000;
+  watchYoungSpace(timers, { bytes: () => size, setGrowth: (grows) => told.push(grows) });
+  for (const next of [youngSpaceGrownBytes - 1, youngSpaceGrownBytes, 2 * youngSpaceGrownBytes]) {
+    size = next;
+    timers.advance(youngSpaceLookMs);
+  }
+  expect(told).toEqual([false]);
+  size = youngSpaceGrownBytes / 2;
+  timers.advance(2 * youngSpaceLookMs);
+  expect(told).toEqual([false, true]);
+});
