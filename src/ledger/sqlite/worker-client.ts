@@ -59,12 +59,14 @@ export async function connectStore(
   connection = await connect(openLine, forget);
 
   function forget(ended: StoreLine): void {
-    if (connection?.line === ended) connection = null;
+    // What is unsent is rejected with what was sent, and must not reach the next line.
+    if (connection?.line === ended) [connection, unsent] = [null, []];
   }
 
   function flush(): void {
     const calls = unsent;
     unsent = [];
+    if (calls.length === 0) return;
     const message: ToWorker = { type: "calls", calls, sentAtNs: process.hrtime.bigint() };
     connection?.line.send(message);
   }
@@ -84,8 +86,8 @@ export async function connectStore(
     if (to.pending.size >= limits.ledgerWaitingMax) return Promise.reject(tooMany());
     lastId += 1;
     const id = lastId;
-    // The calls of one tick travel as one message.
-    if (unsent.length === 0) queueMicrotask(flush);
+    // What all sockets of one poll have asked for travels as one message: each wakes two threads.
+    if (unsent.length === 0) setImmediate(flush);
     unsent.push({ id, name, argument: argument as NumberedCall["argument"], nowMs: now() });
     return new Promise((resolve, reject) => {
       to.pending.set(id, { resolve, reject });
@@ -107,8 +109,8 @@ export async function connectStore(
       // A thread that is still opening the file keeps the process from ending, too.
       const ending = connection ?? (await reopen.underWay());
       if (ending === null) return;
-      // `flush` is queued for the calls of this tick, and `close` has to come after it.
-      await Promise.resolve();
+      // `close` has to come after the calls that `flush` has yet to send.
+      flush();
       ending.line.send({ type: "close" });
       await ending.ended;
     },
