@@ -32,8 +32,8 @@ export interface StoreSettings extends DatabaseSettings, AdmitRules {
 /** The synchronous core: no thread, no clock, no randomness of its own, so that a simulation can run it alone. */
 export interface SqliteStore extends Disposable {
   /**
-   * One transaction over all calls, a savepoint each: a refusal or a fault of one leaves the others as they are. What
-   * is answered has been committed; when the commit itself fails, every answer is that fault.
+   * One transaction over all calls: a refusal or a fault of one leaves the others as they are. What is answered has been
+   * committed; when the commit itself fails, every answer is that fault.
    */
   execute(calls: readonly StoreCall[]): readonly StoreAnswer[];
 }
@@ -152,32 +152,13 @@ function openTransaction(
   const begin = database.prepare("begin");
   const beginImmediate = database.prepare("begin immediate");
   const commit = database.prepare("commit");
-  const savepoint = database.prepare("savepoint call");
-  const release = database.prepare("release call");
-  const undo = database.prepare("rollback to call");
+  const apart = openSavepoint(database);
   // Takes the lock of the rate window, whose tickets are all that light calls write.
   const lockRate = database.prepare("delete from rate.ticket where false");
 
-  function executeOne(call: StoreCall, operations: StoreOperations): StoreAnswer {
-    savepoint.run();
-    try {
-      const value = apply(call, operations);
-      release.run();
-      return { ok: true, value };
-    } catch (error) {
-      // Some faults, such as a full disk, end the whole transaction: then nothing of the group happened. And when one
-      // call has waited for another process in vain, the others must not wait as long again, one after another.
-      if (!database.isTransaction || faultKind(error) === "busy") throw error;
-      // A refusal is an answer: it is thrown before anything but the rate window was written, and that is kept.
-      if (!(error instanceof Failure)) undo.run();
-      release.run();
-      return { ok: false, error };
-    }
-  }
-
   function executeAll(
     calls: readonly StoreCall[],
-    operations: StoreOperations,
+    execute: (call: StoreCall) => StoreAnswer,
     entered: () => void,
   ): readonly StoreAnswer[] {
     try {
@@ -185,7 +166,7 @@ function openTransaction(
       if (calls.some(takesTickets)) lockRate.run();
       entered();
       guard();
-      const answers = calls.map((call) => executeOne(call, operations));
+      const answers = calls.map(execute);
       commit.run();
       return answers;
     } catch (error) {
@@ -195,10 +176,50 @@ function openTransaction(
   }
 
   return (calls, operations) => {
+    const refuseAll = (error: unknown): readonly StoreAnswer[] =>
+      calls.map(() => ({ ok: false, error }));
+    const transact = (execute: (call: StoreCall) => StoreAnswer): readonly StoreAnswer[] =>
+      turn((entered) => executeAll(calls, execute, entered));
     try {
-      return turn((entered) => executeAll(calls, operations, entered));
+      return transact((call) => executeOne(call, operations));
     } catch (error) {
-      return calls.map(() => ({ ok: false, error }));
+      // Nothing of the group happened. A fault of the file is the fault of all: when one call has waited for another
+      // process in vain, the others must not wait as long again. A bug is that of one call, which is then found.
+      if (calls.length === 1 || faultKind(error) !== "bug") return refuseAll(error);
+      try {
+        return transact((call) => apart(() => executeOne(call, operations)));
+      } catch (again) {
+        return refuseAll(again);
+      }
+    }
+  };
+}
+
+function executeOne(call: StoreCall, operations: StoreOperations): StoreAnswer {
+  try {
+    return { ok: true, value: apply(call, operations) };
+  } catch (error) {
+    // A refusal is an answer: it is thrown before anything but the rate window was written, and that is kept.
+    if (error instanceof Failure) return { ok: false, error };
+    throw error;
+  }
+}
+
+/** Undoes a step that throws for itself alone. Costs a copy of every page that it changes. */
+function openSavepoint(database: DatabaseSync): (step: () => StoreAnswer) => StoreAnswer {
+  const savepoint = database.prepare("savepoint call");
+  const release = database.prepare("release call");
+  const undo = database.prepare("rollback to call");
+  return (step) => {
+    savepoint.run();
+    try {
+      return step();
+    } catch (error) {
+      if (!database.isTransaction || faultKind(error) !== "bug") throw error;
+      undo.run();
+      return { ok: false, error };
+    } finally {
+      if (database.isTransaction) release.run();
     }
   };
 }
