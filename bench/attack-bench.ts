@@ -1,15 +1,15 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import type { Agent } from "node:http";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Arm, openTributary, residentMebibytes, startMock } from "./arms.ts";
+import { type Arm, openTributary, startMock } from "./arms.ts";
 import { type Attack, attacks } from "./attacks.ts";
-import { buildBody, openAgent, percentile, runStream } from "./load.ts";
+import { buildRequest, type Connections, openConnections, percentile, runStream } from "./load.ts";
 import { markdown } from "./markdown.ts";
+import { residentMebibytes } from "./process-usage.ts";
 
 /** How long each attack and each quiet time beside it lasts, and how often they take turns. */
 export interface AttackBench {
@@ -71,12 +71,11 @@ export async function benchAttacks(settings: AttackBench): Promise<void> {
       },
     }),
   );
-  const agent = openAgent();
-  stack.defer(() => Promise.resolve(agent.destroy()));
+  const connections = stack.use(openConnections());
   const served = Array.from({ length: servedAccounts }, () => newKey(folder, "served"));
   const rss = (): number => residentMebibytes(arm.processIds());
   const measure = (): Promise<Times> =>
-    firstTokens(served, { arm, agent, seconds: settings.seconds });
+    firstTokens(served, { arm, connections, seconds: settings.seconds });
   const bench: Bench = {
     ...settings,
     rss,
@@ -151,18 +150,21 @@ async function left({ rss }: Bench): Promise<number> {
 /** Small requests of all accounts beside each other, a fourth of them large. */
 async function firstTokens(
   keys: readonly string[],
-  parts: { readonly arm: Arm; readonly agent: Agent; readonly seconds: number },
+  parts: { readonly arm: Arm; readonly connections: Connections; readonly seconds: number },
 ): Promise<Times> {
-  const { agent, arm, seconds } = parts;
+  const { arm, connections, seconds } = parts;
   const times: Times = { small: [], large: [] };
-  const small = buildBody({ chunks: 2, intervalMs: 1 });
-  const large = buildBody({ chunks: 2, intervalMs: 1 }, "All work and no play. ".repeat(5_000));
+  const order = { chunks: 2, intervalMs: 1 };
+  const small = buildRequest(order);
+  const large = buildRequest(order, { ballast: "All work and no play. ".repeat(5_000) });
   const endMs = performance.now() + seconds * 1_000;
   async function run(key: string, at: number): Promise<void> {
     for (let request = at; performance.now() < endMs; request += 1) {
       const isLarge = request % 4 === 3;
-      const body = isLarge ? large : small;
-      const { firstMs } = await runStream({ ...arm, key }, body, { agent, measure: true });
+      const { firstMs } = await runStream({ ...arm, key }, isLarge ? large : small, {
+        connections,
+        measure: true,
+      });
       times[isLarge ? "large" : "small"].push(firstMs);
       await sleep(pauseMs);
     }

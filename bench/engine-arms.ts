@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { get, type IncomingMessage, request as openRequest } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { cpuSeconds } from "./arms.ts";
+import { cpuSeconds } from "./process-usage.ts";
 import type { DirectOrder, DirectReport } from "./engine-direct.ts";
 
 /** A turn as Chat Completions has it. */

@@ -1,6 +1,8 @@
-import { Agent, request as openRequest } from "node:http";
+import { connect, type Socket } from "node:net";
 import type { Arm } from "./arms.ts";
-import { type MockOrder, stampNanos, stampPattern } from "./wire.ts";
+import { type BenchFormat, chat, type MockOrder, stampNanos, stampPattern } from "./wire.ts";
+
+// The load generator speaks HTTP over plain sockets: with node:http it would be the slower one of generator and gateway.
 
 /** What one streamed request saw. Times in milliseconds. */
 export interface StreamResult {
@@ -10,87 +12,189 @@ export interface StreamResult {
   readonly delaysMs: readonly number[];
 }
 
-/** Connections are kept, as every SDK keeps them. */
-export function openAgent(): Agent {
-  return new Agent({ keepAlive: true, maxSockets: 256 });
+/** A request, made beforehand: a large one would hold up the load generator itself. */
+export interface LoadRequest {
+  readonly format: BenchFormat;
+  readonly chunks: number;
+  readonly body: Buffer;
 }
 
-/** The bytes of a request, made beforehand: a large one would hold up the load generator itself. */
-export function buildBody(order: MockOrder, ballast: string | null = null): Buffer {
-  const messages = [
-    ...(ballast === null ? [] : [{ role: "user", content: ballast }]),
-    { role: "user", content: JSON.stringify(order) },
-  ];
-  return Buffer.from(JSON.stringify({ model: "service-llm", stream: true, messages }));
+/** Connections are kept between requests, as every SDK keeps them. */
+export interface Connections extends Disposable {
+  take(url: URL): Socket;
+  giveBack(url: URL, socket: Socket): void;
 }
 
-/** Runs one streamed request to its end. `measure` is off in bursts, where parsing stamps would be the load. */
+/** A request of `order` in a format; `ballast` comes before what the mock reads. */
+export function buildRequest(
+  order: MockOrder,
+  options: { readonly format?: BenchFormat; readonly ballast?: string } = {},
+): LoadRequest {
+  const format = options.format ?? chat;
+  const body = Buffer.from(JSON.stringify(format.body(order, options.ballast ?? null)));
+  return { format, chunks: order.chunks, body };
+}
+
+/** A server may close a connection that waits for longer; the shortest such time of an arm is 5 s. */
+const keptMs = 1_000;
+
+export function openConnections(): Connections {
+  const waiting = new Map<string, { readonly socket: Socket; readonly sinceMs: number }[]>();
+  const all = new Set<Socket>();
+  return {
+    take(url) {
+      const kept = waiting.get(url.host) ?? [];
+      for (let last = kept.pop(); last !== undefined; last = kept.pop()) {
+        if (!last.socket.destroyed && performance.now() - last.sinceMs < keptMs) return last.socket;
+        last.socket.destroy();
+      }
+      const socket = connect({ port: Number(url.port), host: url.hostname, noDelay: true });
+      // Also when the connection is not in use.
+      socket.on("error", () => {});
+      all.add(socket.once("close", () => all.delete(socket)));
+      return socket;
+    },
+    giveBack(url, socket) {
+      const kept = waiting.get(url.host) ?? [];
+      waiting.set(url.host, kept);
+      kept.push({ socket, sinceMs: performance.now() });
+    },
+    [Symbol.dispose]() {
+      for (const socket of all) socket.destroy();
+    },
+  };
+}
+
+/** How an answer's end is known: the last chunk of its framing, so many bytes, or the end of the connection. */
+type Framing =
+  | { readonly kind: "chunked" | "closed" }
+  | { readonly kind: "length"; readonly bytes: number };
+
+const lastChunk = "\r\n0\r\n\r\n";
+const chunkFraming = /\r\n[0-9a-f]+\r\n/gi;
+const keptText = 64;
+
+/**
+ * Runs one streamed request to its end and rejects where the answer is not whole. `measure` is off in bursts, where
+ * reading stamps would be the load.
+ */
 export function runStream(
   arm: Arm,
-  body: Buffer,
-  parts: { readonly agent: Agent; readonly measure: boolean },
+  request: LoadRequest,
+  parts: {
+    readonly connections: Connections;
+    readonly measure: boolean;
+    /** Counts chunks while they come, for windows that begin and end in the middle of streams. */
+    readonly onChunks?: (count: number) => void;
+  },
 ): Promise<StreamResult> {
+  const url = new URL(request.format.path, arm.url);
   const delaysMs: number[] = [];
   let firstMs = 0;
+  let head = "";
+  let framing: Framing | null = null;
   let bytes = 0;
   let tail = "";
-  const startMs = performance.now();
+  let lastBytes = "";
+  let whole = false;
 
-  function read(chunk: Buffer): void {
-    bytes += chunk.byteLength;
+  function readContents(text: string): void {
     if (!parts.measure) {
-      tail =
-        chunk.byteLength > 64
-          ? chunk.toString("latin1", chunk.byteLength - 64)
-          : tail + chunk.toString("latin1");
+      tail = (tail + text.slice(-keptText)).slice(-keptText);
+      whole = tail.includes(request.format.end);
       return;
     }
-    const now = stampNanos();
-    const text = tail + chunk.toString("latin1");
-    let end = 0;
-    for (const match of text.matchAll(stampPattern)) {
+    const plain = (tail + text).replace(chunkFraming, "");
+    let now: bigint | null = null;
+    let [end, count] = [0, 0];
+    for (const match of plain.matchAll(stampPattern)) {
+      end = match.index + match[0].length;
+      // Responses say everything again at their end.
+      if (delaysMs.length === request.chunks) continue;
+      now ??= stampNanos();
       if (firstMs === 0) firstMs = performance.now() - startMs;
       delaysMs.push(Number(now - BigInt(match[1] ?? "0")) / 1e6);
-      end = match.index + match[0].length;
+      count += 1;
     }
-    tail = text.slice(Math.max(end, text.length - 64));
+    if (count > 0) parts.onChunks?.(count);
+    whole ||= plain.includes(request.format.end);
+    tail = plain.slice(Math.max(end, plain.length - keptText));
   }
 
+  const startMs = performance.now();
   return new Promise((resolve, reject) => {
-    const outgoing = openRequest(
-      arm.url,
-      {
-        method: "POST",
-        agent: parts.agent,
-        headers: {
-          "content-type": "application/json",
-          "content-length": body.byteLength,
-          ...(arm.key === "" ? {} : { authorization: `Bearer ${arm.key}` }),
-        },
-      },
-      (response) => {
-        response.on("data", read);
-        response.on("end", () => {
-          if (response.statusCode !== 200 || !tail.includes("[DONE]"))
-            reject(
-              new Error(
-                `${arm.name} answered ${String(response.statusCode)} with ${String(bytes)} bytes: ${tail}`,
-              ),
-            );
-          else resolve({ firstMs, delaysMs });
-        });
-        response.on("error", (error) =>
-          reject(new Error(`${arm.name} broke off after ${String(bytes)} bytes`, { cause: error })),
-        );
-      },
-    );
-    outgoing.on("error", reject);
-    outgoing.end(body);
+    const socket = parts.connections.take(url);
+    function finish(problem: string | null): void {
+      socket.off("data", read).off("close", closed).off("error", failed);
+      if (problem !== null || /\r\nconnection: *close/i.test(head)) socket.destroy();
+      else parts.connections.giveBack(url, socket);
+      if (problem === null) resolve({ firstMs, delaysMs });
+      else reject(new Error(`${arm.name} ${problem}, ${String(bytes)} bytes: ${tail}`));
+    }
+    function ended(): void {
+      const status = /^HTTP\/1\.1 (\d+)/.exec(head)?.[1] ?? "no status";
+      const missing = parts.measure && delaysMs.length !== request.chunks;
+      if (status !== "200") finish(`answered ${status}`);
+      else if (!whole) finish("left out the end");
+      else if (missing) finish(`passed on ${String(delaysMs.length)} chunks`);
+      else finish(null);
+    }
+    function read(data: Buffer): void {
+      const wanted = parts.measure || framing === null ? data : data.subarray(-keptText);
+      let text = wanted.toString("latin1");
+      bytes += data.byteLength;
+      if (framing === null) {
+        head += text;
+        const end = head.indexOf("\r\n\r\n");
+        if (end < 0) return;
+        // Of the empty line one half stays, as the first chunk's framing begins with it.
+        text = head.slice(end + 2);
+        head = head.slice(0, end);
+        framing = readFraming(head);
+        bytes = text.length - 2;
+      }
+      readContents(text);
+      lastBytes = (lastBytes + text).slice(-lastChunk.length);
+      if (framing.kind === "chunked" && lastBytes === lastChunk) ended();
+      else if (framing.kind === "length" && bytes >= framing.bytes) ended();
+    }
+    const closed = (): void => (framing?.kind === "closed" ? ended() : finish("broke off"));
+    const failed = (error: Error): void => finish(`broke off (${error.message})`);
+    socket.on("data", read).on("close", closed).on("error", failed);
+    socket.cork();
+    socket.write(requestHead(arm, url, request.body.byteLength));
+    socket.write(request.body);
+    socket.uncork();
   });
+}
+
+function requestHead(arm: Arm, url: URL, length: number): string {
+  const headers = Object.entries({
+    host: url.host,
+    "content-type": "application/json",
+    "content-length": String(length),
+    ...(arm.key === "" ? {} : { authorization: `Bearer ${arm.key}` }),
+    ...arm.headers,
+  });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${url.pathname} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}
+
+function readFraming(head: string): Framing {
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+  if (length !== undefined) return { kind: "length", bytes: Number(length) };
+  return { kind: /\r\ntransfer-encoding: *chunked/i.test(head) ? "chunked" : "closed" };
 }
 
 /** The value below which `share` of the sample lies. */
 export function percentile(sample: readonly number[], share: number): number {
   const sorted = sample.toSorted((left, right) => left - right);
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
+}
+
+/** Of an even number the mean of the two in the middle. */
+export function median(sample: readonly number[]): number {
+  const sorted = sample.toSorted((left, right) => left - right);
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }

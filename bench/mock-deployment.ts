@@ -10,8 +10,26 @@ const chunk = (delta: string, finish: string): string =>
   `data: ${head}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]}\n\n`;
 const usage = (tokens: number): string =>
   `data: ${head}"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":${String(tokens)},"total_tokens":${String(tokens + 16)}}}\n\n`;
-const stamped = (): string =>
-  chunk(`{"content":"<${stampNanos().toString().padStart(stampDigits, "0")}>"}`, "null");
+const [before = "", after = ""] = chunk('{"content":"<|"}', "null").split("|");
+/** The last digits of a stamp tell the chunks of one write apart; words are of all lengths, as a model's are. */
+const ordinalDigits = 3;
+const between = Array.from(
+  { length: 10 ** ordinalDigits },
+  (_, at) =>
+    `${String(at).padStart(ordinalDigits, "0")}> ${"internationally".slice(0, (at * 7) % 13)}${after}`,
+);
+let ordinal = 0;
+
+/** So many chunks that leave now, each with a content of its own. */
+function stamped(count: number): string {
+  const stamp = stampNanos().toString().padStart(stampDigits, "0").slice(0, -ordinalDigits);
+  let text = "";
+  for (let sent = 0; sent < count; sent += 1) {
+    ordinal = (ordinal + 1) % between.length;
+    text += before + stamp + (between[ordinal] ?? after);
+  }
+  return text;
+}
 
 /** Chunks of one write in a burst: engines under load send several at once. */
 const burstChunks = 32;
@@ -32,8 +50,10 @@ const server = createServer((request, response) => {
 
 /** The order is the last message; what comes before it is ballast. */
 function orderOf(body: string): MockOrder {
-  const request = JSON.parse(body) as { messages: { content: string }[] };
-  return JSON.parse(request.messages.at(-1)?.content ?? "{}") as MockOrder;
+  type Content = string | { text: string }[];
+  const request = JSON.parse(body) as { messages: { content: Content }[] };
+  const content = request.messages.at(-1)?.content ?? "{}";
+  return JSON.parse(typeof content === "string" ? content : (content[0]?.text ?? "")) as MockOrder;
 }
 
 function answer(order: MockOrder, response: ServerResponse): void {
@@ -56,7 +76,7 @@ function pace(order: MockOrder, response: ServerResponse): void {
       order.chunks,
       Math.floor((performance.now() - startMs) / order.intervalMs),
     );
-    for (; sent < due; sent += 1) response.write(stamped());
+    for (; sent < due; sent += 1) response.write(stamped(1));
     if (sent < order.chunks && !response.destroyed) return;
     clearInterval(timer);
     end(order, response);
@@ -65,11 +85,16 @@ function pace(order: MockOrder, response: ServerResponse): void {
 
 function burst(order: MockOrder, response: ServerResponse): void {
   let sent = 0;
+  const { chunks, writeBytes } = order;
+  const atOnce =
+    writeBytes === undefined
+      ? burstChunks
+      : Math.max(Math.round(writeBytes / stamped(1).length), 1);
   const more = (): void => {
-    while (sent < order.chunks && !response.destroyed) {
-      const count = Math.min(burstChunks, order.chunks - sent);
+    while (sent < chunks && !response.destroyed) {
+      const count = Math.min(atOnce, chunks - sent);
       sent += count;
-      if (!response.write(stamped().repeat(count))) {
+      if (!response.write(stamped(count))) {
         response.once("drain", more);
         return;
       }

@@ -5,6 +5,8 @@ export interface MockOrder {
   readonly chunks: number;
   /** Milliseconds between chunks; 0: as fast as they are read. */
   readonly intervalMs: number;
+  /** About how many bytes one write of a burst has; absent: those of 32 chunks. */
+  readonly writeBytes?: number;
 }
 
 /** Nanoseconds of a clock that all processes of this machine share. */
@@ -17,3 +19,48 @@ export const stampDigits = 19;
 
 /** A stamp between marks that no frame of a gateway cuts or escapes. */
 export const stampPattern = /<(\d{19})>/g;
+
+/** A wire format as the load generator speaks it. */
+export interface BenchFormat {
+  readonly name: "chat" | "messages" | "responses";
+  readonly path: string;
+  /** What the last event of a whole answer has, and no other. */
+  readonly end: string;
+  body(order: MockOrder, ballast: string | null): Readonly<Record<string, unknown>>;
+}
+
+const model = "service-llm";
+
+function messages(order: MockOrder, ballast: string | null): readonly unknown[] {
+  const asked = { role: "user", content: JSON.stringify(order) };
+  return ballast === null ? [asked] : [{ role: "user", content: ballast }, asked];
+}
+
+export const chat: BenchFormat = {
+  name: "chat",
+  path: "/v1/chat/completions",
+  end: "data: [DONE]",
+  body: (order, ballast) => ({ model, stream: true, messages: messages(order, ballast) }),
+};
+
+/** Every wire format, by the name that an option gives it. */
+export const formats: readonly BenchFormat[] = [
+  chat,
+  {
+    name: "messages",
+    path: "/v1/messages",
+    end: "event: message_stop",
+    body: (order, ballast) => ({
+      model,
+      stream: true,
+      max_tokens: order.chunks + 16,
+      messages: messages(order, ballast),
+    }),
+  },
+  {
+    name: "responses",
+    path: "/v1/responses",
+    end: '"type":"response.completed"',
+    body: (order, ballast) => ({ model, stream: true, input: messages(order, ballast) }),
+  },
+];

@@ -1,0 +1,226 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Arm, openDirect, openNginx, openTributary, startMock } from "./arms.ts";
+import { pinToOtherCore } from "./children.ts";
+import { openFloor } from "./floor.ts";
+import { openConnections } from "./load.ts";
+import { describeRun } from "./machine.ts";
+import { openPeer, peers } from "./peers.ts";
+import { openOnPostgres } from "./postgres-arm.ts";
+import { residentMebibytes } from "./process-usage.ts";
+import { documentedRatios, errorsIn, printRatios, roundsOfCheck, worseRatios } from "./ratios.ts";
+import { type ArmFigures, printComparison, printTables } from "./report.ts";
+import {
+  burst,
+  closedLoop,
+  type Figures,
+  largeBodies,
+  type Load,
+  paced,
+  type Scenario,
+} from "./scenarios.ts";
+import { type BenchFormat, chat, formats } from "./wire.ts";
+
+// Everything in one run, arm beside arm, since absolute figures of one machine move from run to run; what counts is
+// the difference to the direct connection and the ratio to the floor, round by round.
+
+export interface ArmBench {
+  /** Whether other gateways are installed and measured too. */
+  readonly peers: boolean;
+  /** Names of arms, scenarios and formats; null: all of them. */
+  readonly only: readonly string[] | null;
+  readonly scenarios: readonly string[] | null;
+  readonly formats: readonly string[] | null;
+  readonly rounds: number;
+  readonly seconds: number;
+  /** The folder of another checkout; null: none. */
+  readonly against: string | null;
+}
+
+const everyScenario: readonly Scenario[] = [
+  ...formats.flatMap((format) => [
+    closedLoop("ttft", 4, format),
+    closedLoop("capacity", 64, format),
+    paced("paced", format),
+  ]),
+  ...[1, 4, 16].map((kibibytes) => burst(`burst-${String(kibibytes)}`, kibibytes * 1_024)),
+];
+
+/** Measures the arms in turn and prints the tables of docs/performance.md. */
+export async function benchArms(bench: ArmBench): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const startedAt = new Date();
+  const run = await openRun(bench, stack);
+  const scenarios = everyScenario.filter(
+    ({ format, name }) => isIn(bench.scenarios, name) && isIn(bench.formats, format.name),
+  );
+  await run.measureOnce(scenarios, Math.min(bench.seconds, 1));
+  await run.measureInTurn(scenarios, bench.rounds);
+  run.measureMemory();
+  if (isIn(bench.scenarios, "bodies")) await run.measureBodies(8);
+  progress("");
+  const { rounds, seconds } = bench;
+  process.stdout.write(describeRun(run, { rounds, seconds, startedAt }));
+  process.stdout.write(printTables(run.figures));
+  if (bench.against !== null) process.stdout.write(printComparison(run.figures, before));
+}
+
+/** A short round of everything, so that all of it is known to run; rejects when a ratio to the floor is much worse. */
+export async function checkRatios(): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const bench = { peers: false, only: null, scenarios: null, formats: null, against: null };
+  const run = await openRun({ ...bench, rounds: 1, seconds: 1 }, stack);
+  await run.measureOnce(everyScenario, 0.1);
+  await run.measureBodies(1);
+  const compared = run.only(["floor", "sqlite"]);
+  const checked = everyScenario.filter(
+    ({ format, name }) => `${name}.${format.name}.cpu` in documentedRatios,
+  );
+  let worse: readonly string[] = [];
+  for (const rounds of roundsOfCheck) {
+    await compared.measureInTurn(checked, rounds);
+    worse = worseRatios(compared.figures);
+    if (worse.length === 0) break;
+  }
+  progress("");
+  const errors = [run, compared].flatMap(({ figures }) => errorsIn(figures));
+  process.stdout.write(printTables(compared.figures) + printRatios(compared.figures));
+  if (errors.length > 0 || worse.length > 0) throw new Error([...errors, ...worse].join("\n"));
+}
+
+async function openRun(bench: ArmBench, stack: AsyncDisposableStack): Promise<BenchRun> {
+  pinToOtherCore(process.pid);
+  const folder = await mkdtemp(join(tmpdir(), "tributary-bench-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const mock = stack.use(await startMock());
+  const run = new BenchRun({ connections: stack.use(openConnections()), seconds: bench.seconds });
+  for (const { name, open } of armsOf(bench, mock.origin, folder)) {
+    progress(`starting ${name}`);
+    try {
+      run.arms.push(stack.use(await open()));
+    } catch (error) {
+      run.missing.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return run;
+}
+
+const before = "before-";
+
+interface ArmSource {
+  readonly name: string;
+  /** Rejects, with a reason for the reader, where the arm cannot be had. */
+  readonly open: () => Promise<Arm>;
+}
+
+function armsOf(bench: ArmBench, origin: string, folder: string): readonly ArmSource[] {
+  const own = (prefix: string, checkout: string | null): readonly ArmSource[] => [
+    {
+      name: `${prefix}sqlite`,
+      open: () =>
+        openTributary(origin, folder, { synchronous: "full", name: `${prefix}sqlite`, checkout }),
+    },
+    {
+      name: `${prefix}postgres`,
+      open: () => openOnPostgres(origin, folder, { name: `${prefix}postgres`, checkout }),
+    },
+  ];
+  const sources: readonly ArmSource[] = [
+    { name: "nginx", open: () => openNginx(origin, folder) },
+    { name: "floor", open: () => openFloor(origin) },
+    { name: "floor-without-http", open: () => openFloor(origin, "raw") },
+    ...own("", null),
+    ...(bench.against === null ? [] : own(before, resolve(bench.against))),
+    ...(bench.peers
+      ? peers.map((peer) => ({ name: peer.name, open: () => openPeer(peer, origin, folder) }))
+      : []),
+  ];
+  return [
+    // Others are compared with it.
+    { name: "direct", open: () => Promise.resolve(openDirect(origin)) },
+    ...sources.filter(({ name }) => isIn(bench.only, name.replace(before, ""))),
+  ];
+}
+
+function isIn(names: readonly string[] | null, name: string): boolean {
+  return names?.includes(name) ?? true;
+}
+
+/** The arms that could be had, and what was measured of them. */
+export class BenchRun {
+  readonly arms: Arm[] = [];
+  readonly missing: string[] = [];
+  readonly figures = new Map<string, ArmFigures>();
+  readonly #load: Load;
+
+  constructor(load: Load) {
+    this.#load = load;
+  }
+
+  /** The same arms, or some of them, with nothing measured yet. */
+  only(names: readonly string[]): BenchRun {
+    const run = new BenchRun(this.#load);
+    run.arms.push(...this.arms.filter(({ name }) => names.includes(name)));
+    return run;
+  }
+
+  /** In short windows and for no table: until code is compiled and pools are filled. */
+  async measureOnce(scenarios: readonly Scenario[], seconds: number): Promise<void> {
+    for (const arm of this.arms)
+      for (const scenario of scenarios.filter(({ format }) => has(arm, format))) {
+        progress(`warming ${arm.name}: ${scenario.name}, ${scenario.format.name}`);
+        const { errors = 0 } = await scenario.measure(arm, { ...this.#load, seconds });
+        this.#add(arm, "warming.", { errors });
+      }
+  }
+
+  /** Every scenario with all arms before the next one, in an order that turns round by round. */
+  async measureInTurn(scenarios: readonly Scenario[], rounds: number): Promise<void> {
+    for (let round = 1; round <= rounds; round += 1)
+      for (const scenario of scenarios) {
+        const { format, name } = scenario;
+        progress(`round ${String(round)} of ${String(rounds)}: ${name}, ${format.name}`);
+        const arms = round % 2 === 1 ? this.arms : this.arms.toReversed();
+        for (const arm of arms.filter((one) => has(one, format)))
+          this.#add(arm, `${name}.${format.name}.`, await scenario.measure(arm, this.#load));
+      }
+  }
+
+  measureMemory(): void {
+    for (const arm of this.arms)
+      if (arm.processIds().length > 0)
+        this.#add(arm, "", {
+          rss: residentMebibytes(arm.processIds()),
+          coldStart: arm.coldStartMs ?? 0,
+        });
+  }
+
+  /** Not of peers, which need not take such bodies. */
+  async measureBodies(pairs: number): Promise<void> {
+    const scenario = largeBodies("bodies", pairs);
+    for (const arm of this.arms.filter(({ isPeer }) => isPeer !== true)) {
+      progress(`bodies of 4 MiB: ${arm.name}`);
+      this.#add(arm, "bodies.chat.", await scenario.measure(arm, this.#load));
+    }
+  }
+
+  #add(arm: Arm, prefix: string, measured: Figures): void {
+    const own = this.figures.get(arm.name) ?? new Map<string, number[]>();
+    this.figures.set(arm.name, own);
+    for (const [name, value] of Object.entries(measured)) {
+      const values = own.get(prefix + name) ?? [];
+      values.push(value);
+      own.set(prefix + name, values);
+    }
+  }
+}
+
+function has(arm: Arm, format: BenchFormat): boolean {
+  return arm.formats?.includes(format) ?? format === chat;
+}
+
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+  else if (text !== "") process.stderr.write(`${text}\n`);
+}
