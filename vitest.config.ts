@@ -3,7 +3,7 @@ import { compileCache } from "./tests/setup/compile-cache.ts";
 
 /** Files that replace a module of the service, or the timers of a library: no other file may find them replaced, or have used them before. */
 const alone = [
-  "tests/service/slow-callers.test.ts",
+  "tests/service/slow-heads.test.ts",
   "tests/deployment/openai-compatible/connections.test.ts",
 ];
 const slowLanes = ["tests/{weights,package,slow,engines,rolling}/**", "tests/engine/**"];
