@@ -15,6 +15,8 @@ const outputTokensMax = 65_536;
 export interface Recording {
   readonly generation: RunningGeneration;
   readonly acceptedCalls: number;
+  /** Resolves when it was accepted. */
+  readonly accepted: Promise<void>;
   readonly batches: readonly (readonly GenerationEvent[])[];
   readonly usages: readonly (Usage | null)[];
   /** All text of the answer. */
@@ -35,6 +37,7 @@ export function record(
   const batches: (readonly GenerationEvent[])[] = [];
   const usages: (Usage | null)[] = [];
   const ended = Promise.withResolvers<Ending>();
+  const accepted = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   let acceptedCalls = 0;
   let over = false;
@@ -49,6 +52,7 @@ export function record(
     accepted() {
       check("accepted");
       acceptedCalls += 1;
+      accepted.resolve();
     },
     events(batch, usage) {
       check("events");
@@ -76,6 +80,7 @@ export function record(
     get acceptedCalls() {
       return acceptedCalls;
     },
+    accepted: accepted.promise,
     batches,
     usages,
     get text() {

@@ -8,6 +8,7 @@ import {
   statusAnswer,
   textAnswer,
 } from "./scripted-deployment.ts";
+import { untilStill } from "./until-still.ts";
 
 async function ask(url: string, body: unknown, signal: AbortSignal | null = null): Promise<string> {
   const response = await fetch(`${url}/chat/completions`, {
@@ -75,12 +76,8 @@ test("stops writing numbers when nobody reads them", async () => {
   outgoing.on("error", () => undefined);
   outgoing.end("{}");
   const recorded = await deployment.request(0);
-  let before = -1;
-  while (before !== recorded.bytesWritten) {
-    before = recorded.bytesWritten;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  expect(recorded.bytesWritten).toBeGreaterThan(1_000);
+  await expect.poll(() => recorded.bytesWritten).toBeGreaterThan(1_000);
+  await untilStill(() => recorded.bytesWritten);
   expect(recorded.bytesWritten).toBeLessThan(50_000_000);
   outgoing.destroy();
   expect(await recorded.ended).toMatchObject({ byPeer: true });

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { OpenaiCompatibleSettings } from "../../../src/deployment/openai-compatible/openai-deployment.ts";
 import {
@@ -208,7 +207,7 @@ test("another model in the place of the first is found after a 404", async () =>
   expect(await record(deployment, prompt).ended).toMatchObject({
     failure: { code: "deployment_failed" },
   });
-  while (deployment.describe().model !== "the-model") await delay(2);
+  await expect.poll(() => deployment.describe().model).toBe("the-model");
   expect(await record(deployment, prompt).ended).toMatchObject({ type: "finished" });
   expect(engine.requests[1]?.json).toMatchObject({ model: "the-model" });
 });
@@ -232,7 +231,7 @@ describe("a check", () => {
       asked < 2 ? { status: 503, body: {} } : models("vllm"),
     );
     await using deployment = openDeployment(engine.url);
-    while (engine.otherRequests.length === 0) await delay(2);
+    await expect.poll(() => engine.otherRequests.length).toBeGreaterThan(0);
     await deployment.check(never);
     expect(deployment.describe().ready).toBe(true);
   });
@@ -243,11 +242,14 @@ describe("a check", () => {
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
     {
+      const reached = once(silent, "connection");
       // A TLS handshake that is never answered.
       await using deployment = openDeployment(`https://127.0.0.1:${port}`, {
         connectMs: 3_600_000,
       });
-      const checked = deployment.check(AbortSignal.timeout(50));
+      const caller = new AbortController();
+      const checked = deployment.check(caller.signal);
+      void reached.then(() => caller.abort());
       await expect(checked).rejects.toMatchObject({ code: "overloaded" });
     }
     silent.close();

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Deployment, Ending } from "../../../src/deployment/deployment.ts";
 import {
   delta,
   finish,
+  frame,
   openGate,
   type ScriptedDeployment,
   startScriptedDeployment,
@@ -15,6 +15,8 @@ import {
   type Step,
   textAnswer,
 } from "../../doubles/scripted-deployment.ts";
+import { openManualTimers } from "../../doubles/manual-timers.ts";
+import { untilStill } from "../../doubles/until-still.ts";
 import { record, type Recording } from "../recording-sink.ts";
 import { openDeployment, openReadyDeployment } from "./open-deployment.ts";
 
@@ -51,9 +53,10 @@ function codeOf(ending: Ending): string {
   return ending.type === "failed" ? ending.failure.code : ending.type;
 }
 
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const late = delay(ms, "late", { ref: false });
-  return (await Promise.race([promise, late])) !== "late";
+/** A clock for a deployment, which stands still until the test moves it. */
+function openClock() {
+  const timers = openManualTimers();
+  return { advance: timers.advance, clock: { timers, monotonicMs: timers.monotonicMs } };
 }
 
 const started: Step = {
@@ -62,15 +65,8 @@ const started: Step = {
   headers: { "content-type": "text/event-stream" },
 };
 
-/** A wait that begins when it is reached, not when it is written. */
-function waiting(ms: number): Step {
-  return {
-    type: "wait",
-    get until() {
-      return delay(ms);
-    },
-  };
-}
+/** Stands for a wait until what was written before has been read: a reset takes with it what is on the way. */
+const untilRead: Step = { type: "hang" };
 
 describe("an answer", () => {
   test("is passed on and ended with what the deployment says", async () => {
@@ -137,7 +133,7 @@ describe("an answer", () => {
     const gate = openGate();
     engine.answerNext(started, gate.step, ...textAnswer("a"));
     const recording = run(deployment);
-    while (recording.acceptedCalls === 0) await delay(2);
+    await recording.accepted;
     expect(recording.batches).toHaveLength(0);
     gate.open();
     expect(codeOf(await recording.ended)).toBe("finished");
@@ -178,9 +174,11 @@ describe("an answer", () => {
 
   test("whose body stays open after its last word is ended at once, and its connection soon after", async () => {
     await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url);
+    const { advance, clock } = openClock();
+    await using deployment = await openReadyDeployment(engine.url, {}, { clock });
     engine.answerNext(...textAnswer("a"), { type: "hang" });
-    expect(await within(run(deployment).ended, 500)).toBe(true);
+    expect(codeOf(await run(deployment).ended)).toBe("finished");
+    advance(1_000);
     expect((await (await engine.request(0)).ended).byPeer).toBe(true);
   });
 
@@ -194,7 +192,7 @@ describe("an answer", () => {
     ],
     [
       "broken off before a finish",
-      [delta({ content: "a" }), waiting(20), { type: "reset" }],
+      [delta({ content: "a" }), untilRead, { type: "reset" }],
       "deployment_failed",
     ],
     ["closed before a finish", [delta({ content: "a" }), { type: "close" }], "deployment_failed"],
@@ -211,12 +209,8 @@ describe("an answer", () => {
     [
       "broken off after its finish",
       [
-        delta({ content: "a" }),
-        {
-          type: "write",
-          bytes: 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
-        },
-        waiting(20),
+        { type: "write", bytes: frame({ content: "a" }) + frame({}, "stop") },
+        untilRead,
         { type: "reset" },
       ],
       "finished",
@@ -224,8 +218,12 @@ describe("an answer", () => {
   ] as const)("%s: the ending is right", async (_name, steps, code) => {
     await using engine = await startScriptedDeployment();
     await using deployment = await openReadyDeployment(engine.url);
-    engine.answerNext(...(steps as readonly Step[]));
-    expect(codeOf(await run(deployment).ended)).toBe(code);
+    const read = openGate();
+    const all: readonly Step[] = steps;
+    engine.answerNext(...all.map((step) => (step === untilRead ? read.step : step)));
+    const recording = run(deployment);
+    void recording.begun.then(() => read.open());
+    expect(codeOf(await recording.ended)).toBe(code);
     expect(engine.requests).toHaveLength(1);
   });
 
@@ -318,9 +316,7 @@ describe("a cancelled generation", () => {
     [
       "before its first event",
       [started, { type: "hang" }],
-      async (recording) => {
-        while (recording.acceptedCalls === 0) await delay(2);
-      },
+      async (recording) => recording.accepted,
     ],
     [
       "in the middle",
@@ -389,7 +385,8 @@ describe("a cancelled generation", () => {
     const recording = run(deployment);
     expect(codeOf(await recording.ended)).toBe("finished");
     recording.generation.cancel();
-    await delay(10);
+    // Another end would be heard before that of the next one, and fail as one too many.
+    expect(codeOf(await run(deployment).ended)).toBe("finished");
   });
 
   test("is what remains of one when the deployment is disposed of", async () => {
@@ -495,24 +492,23 @@ describe("back-pressure", () => {
     await using deployment = await openReadyDeployment(engine.url);
     const count = 130_000;
     engine.answerNext({ type: "numbers", count, text: (index) => `${index} ` }, finish("stop"));
-    const recording = run(deployment, (_batch, generation) => generation.pause());
+    let resuming = false;
+    const recording = run(deployment, (_batch, generation) => {
+      generation.pause();
+      if (resuming) setImmediate(() => generation.resume());
+    });
     const request = await engine.request(0);
     await recording.begun;
-    let before = -1;
-    while (before !== request.bytesWritten) {
-      before = request.bytesWritten;
-      await delay(60);
-    }
     // What sockets hold, far from the 23 MB of the whole.
-    expect(before).toBeLessThan(16_000_000);
+    expect(await untilStill(() => request.bytesWritten)).toBeLessThan(16_000_000);
     expect(recording.text.length).toBeLessThan(600_000);
     const batches = recording.batches.length;
-    await delay(30);
+    // A whole answer to another meanwhile brings nothing more of this one.
+    expect(codeOf(await run(deployment).ended)).toBe("finished");
     expect(recording.batches).toHaveLength(batches);
-    const resuming = setInterval(() => recording.generation.resume(), 0);
-    const ending = await recording.ended;
-    clearInterval(resuming);
-    expect(codeOf(ending)).toBe("finished");
+    resuming = true;
+    recording.generation.resume();
+    expect(codeOf(await recording.ended)).toBe("finished");
     const numbers = recording.text.split(/ +/u).filter((each) => each !== "");
     expect(numbers).toHaveLength(count);
     expect(numbers.every((each, index) => each === String(index))).toBe(true);
@@ -523,8 +519,9 @@ describe("back-pressure", () => {
     await using deployment = await openReadyDeployment(engine.url);
     const recording = run(deployment);
     recording.generation.pause();
-    while (recording.acceptedCalls === 0) await delay(2);
-    await delay(30);
+    await recording.accepted;
+    // Whatever had not been kept away would be there before the whole answer to another.
+    expect(codeOf(await run(deployment).ended)).toBe("finished");
     expect(recording.batches).toHaveLength(0);
     recording.generation.resume();
     expect(codeOf(await recording.ended)).toBe("finished");
@@ -534,25 +531,38 @@ describe("back-pressure", () => {
 describe("a time limit", () => {
   test("ends a generation that does not begin", async () => {
     await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, {
-      firstEventMs: 60,
-      silenceMs: 5_000,
-    });
-    for (const steps of [[], [started]] as const) {
+    const { advance, clock } = openClock();
+    await using deployment = await openReadyDeployment(
+      engine.url,
+      { firstEventMs: 60, silenceMs: 5_000 },
+      { clock },
+    );
+    for (const [index, steps] of ([[], [started]] as const).entries()) {
       engine.answerNext(...steps, { type: "hang" });
-      expect(codeOf(await run(deployment).ended)).toBe("deployment_timeout");
+      const recording = run(deployment);
+      const request = await engine.request(index);
+      if (index === 1) await recording.accepted;
+      advance(59);
+      // One that has ended has no timer.
+      expect(clock.timers.waiting).toBe(1);
+      advance(1);
+      expect(codeOf(await recording.ended)).toBe("deployment_timeout");
+      expect((await request.ended).byPeer).toBe(true);
     }
-    for (const request of engine.requests) expect((await request.ended).byPeer).toBe(true);
   });
 
   test("ends a generation that falls silent", async () => {
     await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, {
-      firstEventMs: 5_000,
-      silenceMs: 60,
-    });
+    const { advance, clock } = openClock();
+    await using deployment = await openReadyDeployment(
+      engine.url,
+      { firstEventMs: 5_000, silenceMs: 60 },
+      { clock },
+    );
     engine.answerNext(delta({ content: "a" }), { type: "hang" });
     const recording = run(deployment);
+    await recording.begun;
+    advance(60);
     expect(await recording.ended).toMatchObject({
       failure: {
         code: "deployment_timeout",
@@ -565,11 +575,15 @@ describe("a time limit", () => {
 
   test("is not touched by silence after the finish", async () => {
     await using engine = await startScriptedDeployment();
-    await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 });
+    const { advance, clock } = openClock();
+    await using deployment = await openReadyDeployment(engine.url, { silenceMs: 60 }, { clock });
     const last =
       'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n';
     engine.answerNext({ type: "write", bytes: last }, { type: "hang" });
-    expect(codeOf(await run(deployment).ended)).toBe("finished");
+    const recording = run(deployment);
+    await recording.begun;
+    advance(60);
+    expect(codeOf(await recording.ended)).toBe("finished");
   });
 
   test("of the connection is a deployment that has too much to do", async () => {
@@ -578,11 +592,12 @@ describe("a time limit", () => {
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
     // A TLS handshake that is never answered.
-    await using deployment = openDeployment(`https://127.0.0.1:${port}`, {
-      model: "m",
-      connectMs: 80,
-    });
+    const connectMs = 3_600_000;
+    const settings = { model: "m", connectMs };
+    const { advance, clock } = openClock();
+    await using deployment = openDeployment(`https://127.0.0.1:${port}`, settings, { clock });
     const recording = run(deployment);
+    advance(connectMs);
     expect(codeOf(await recording.ended)).toBe("overloaded");
     silent.close();
   });

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Deployment } from "../../../src/deployment/deployment.ts";
 import { limits } from "../../../src/limits.ts";
@@ -25,7 +24,7 @@ function openClock(): { readonly now: () => number; pass(ms: number): void } {
 }
 
 async function described(deployment: Deployment, model: string): Promise<number | null> {
-  while (deployment.describe().model !== model) await delay(2);
+  await expect.poll(() => deployment.describe().model).toBe(model);
   return deployment.describe().contextTokens;
 }
 
@@ -96,7 +95,7 @@ describe("another engine in the place of the first is seen", () => {
     for (const looks of [2, 3]) {
       clock.pass(limits.deploymentKnownMs);
       await record(deployment, prompt).ended;
-      while (engine.otherRequests.length < looks) await delay(2);
+      await expect.poll(() => engine.otherRequests.length).toBeGreaterThanOrEqual(looks);
     }
     expect(told).toEqual(["deployment found"]);
   });
@@ -168,12 +167,12 @@ describe("an engine that tells its context only while the model is loaded", () =
     };
     engine.route("GET", "/api/ps", running(2_048));
     await answerAfter(limits.deploymentLookMsMin);
-    while (deployment.describe().contextTokens !== 2_048) await delay(2);
+    await expect.poll(() => deployment.describe().contextTokens).toBe(2_048);
     engine.route("GET", "/api/ps", idle);
     await answerAfter(limits.deploymentKnownMs);
     engine.route("GET", "/api/ps", running(1_024));
     await answerAfter(limits.deploymentLookMsMin);
-    while (deployment.describe().contextTokens !== 1_024) await delay(2);
+    await expect.poll(() => deployment.describe().contextTokens).toBe(1_024);
     expect(told).toEqual([8_192, 2_048, 1_024]);
   });
 });
