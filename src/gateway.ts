@@ -42,7 +42,7 @@ export interface GatewayParts {
   }) => void;
   /** Ends a start that waits for its database. */
   readonly signal?: AbortSignal;
-  /** Timers and clock of requests and their answers; those of the process where they are left out. */
+  /** Timers and clock of requests, their answers and their leases; those of the process where they are left out. */
   readonly clock?: Pick<Service, "timers" | "monotonicMs">;
 }
 
@@ -53,7 +53,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const { timers } = clock;
   const ledger = opened.use(await openLedger(config, parts));
   const leases = opened.use(
-    openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry }),
+    openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry, ...clock }),
   );
   const deployment = opened.use(await openDeployment(config, parts));
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));

@@ -203,6 +203,11 @@ async function urlOf(program: Program): Promise<string> {
 
 /** A signal that comes within half a second of another one is npm's repetition of it. */
 async function signalUntilExit(program: Program, name: NodeJS.Signals): Promise<void> {
-  const impatient = setInterval(() => program.signal(name), 100);
-  await program.exited.finally(() => clearInterval(impatient));
+  let exited = false;
+  void program.exited.then(() => (exited = true));
+  const press = (): boolean => {
+    program.signal(name);
+    return exited;
+  };
+  await expect.poll(press, { interval: 100 }).toBe(true);
 }

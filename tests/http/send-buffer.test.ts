@@ -7,22 +7,17 @@ import { boundReceiveBuffer } from "../doubles/receive-buffer.ts";
 const kibibyte = 1024;
 
 describe("what the kernel takes for a reader that does not read", () => {
-  it("is bounded for every connection that a server accepts", async () => {
-    const server = await listen();
-    expect(boundSendBuffers(server, 64 * kibibyte)).toBe(true);
-    const taken = [await takenByKernel(server), await takenByKernel(server)];
-    server.close();
-    for (const bytes of taken) {
-      expect(bytes).toBeGreaterThan(32 * kibibyte);
-      expect(bytes).toBeLessThan(384 * kibibyte);
-    }
-  });
-
-  it("is more than that where nothing was bounded, so that the bound is what is seen above", async () => {
-    const server = await listen();
-    const taken = await takenByKernel(server);
-    server.close();
-    expect(taken).toBeGreaterThan(1024 * kibibyte);
+  it("is bounded for every connection that a server accepts, and only there", async () => {
+    const [bounded, unbounded] = [await listen(), await listen()];
+    expect(boundSendBuffers(bounded, 64 * kibibyte)).toBe(true);
+    const held = [await openPouring(bounded), await openPouring(bounded)];
+    const free = await openPouring(unbounded);
+    for (const each of held) await each.until(32 * kibibyte);
+    // The same machine takes this of the other: what was not taken of these by then is the bound's doing.
+    await free.until(1024 * kibibyte);
+    for (const each of held) expect(each.taken()).toBeLessThan(384 * kibibyte);
+    for (const each of [...held, free]) each.close();
+    for (const server of [bounded, unbounded]) server.close();
   });
 
   it("stays as it is, and nothing breaks, where there is no descriptor", () => {
@@ -37,8 +32,8 @@ async function listen(): Promise<Server> {
   return server;
 }
 
-/** Bytes that go out of the process while the other side reads nothing. */
-async function takenByKernel(server: Server): Promise<number> {
+/** A connection of the server that is written to as fast as the kernel takes it, while the other side reads nothing. */
+async function openPouring(server: Server) {
   const accepted = once(server, "connection") as Promise<[Socket]>;
   const { port } = server.address() as { readonly port: number };
   const reader = connect(port, "127.0.0.1");
@@ -47,20 +42,20 @@ async function takenByKernel(server: Server): Promise<number> {
   boundReceiveBuffer(reader, 16 * kibibyte);
   const [socket] = await accepted;
   const piece = new Uint8Array(16 * kibibyte);
-  let taken = 0;
-  // The kernel has had enough when a piece is still ours after a while in which nothing else happens.
-  while (taken < 8 * 1024 * kibibyte && (await isTaken(socket, piece))) taken += piece.byteLength;
-  socket.destroy();
-  reader.destroy();
-  return taken;
-}
-
-async function isTaken(socket: Socket, piece: Uint8Array): Promise<boolean> {
-  const written = new Promise<boolean>((resolve) => {
-    socket.write(piece, () => resolve(true));
-  });
-  const waited = new Promise<boolean>((resolve) => {
-    setTimeout(() => resolve(false), 200);
-  });
-  return Promise.race([written, waited]);
+  let taken = -piece.byteLength;
+  let closed = false;
+  function pour(): void {
+    taken += piece.byteLength;
+    if (!closed && taken < 8 * 1024 * kibibyte) socket.write(piece, pour);
+  }
+  pour();
+  return {
+    taken: () => taken,
+    until: (bytes: number) => expect.poll(() => taken).toBeGreaterThan(bytes),
+    close(): void {
+      closed = true;
+      socket.destroy();
+      reader.destroy();
+    },
+  };
 }

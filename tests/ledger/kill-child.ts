@@ -32,6 +32,7 @@ async function serve(caller: number, key: string): Promise<never> {
     const admission = await ledger.admit(order);
     say("admitted", order.requestId, admission.reservedNanos);
     // Some are open for a while, so that a kill finds reservations in every state.
+    // Real time: the parent kills this process at any moment of it.
     if (round % 3 === caller % 3) await new Promise((resolve) => setTimeout(resolve, round % 9));
     const settled = await ledger.settle({
       requestId: order.requestId,

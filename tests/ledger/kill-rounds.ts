@@ -77,6 +77,7 @@ async function killedWork(
   });
   const closed = once(child, "close");
   await Promise.race([enough, closed]);
+  // Real time: the process is to die anywhere in its work, also where it says nothing.
   await sleep(when.afterMs);
   child.kill("SIGKILL");
   const [, signal] = await closed;

@@ -280,11 +280,15 @@ describe("when the store cannot", () => {
 
   test("closing tries waiting settlements a last time", async () => {
     using file = temporaryLedger();
-    const ledger = await open(file.path, { busyMs: 20 });
+    let retries = 0;
+    const ledger = await openSqliteLedger(
+      { ...defaultSettings, path: file.path, busyMs: 20 },
+      { now: Date.now, telemetry: { ledgerRetry: () => void (retries += 1) } },
+    );
     const first = await admitOne(ledger, await newKey(ledger));
     const held = lock(file.path);
     const settling = refusal(ledger.settle(settlementOf(first)));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(() => retries).toBeGreaterThan(0);
     await ledger[Symbol.asyncDispose]();
     expect(await settling).toBe("overloaded");
     held.release();

@@ -82,13 +82,14 @@ export async function startPostgres(
     const end = (): void => void server.kill("SIGQUIT");
     process.once("exit", end);
     server.once("exit", () => process.off("exit", end));
-    const until = performance.now() + 20_000;
+    const until = performance.now() + 100_000;
     for (;;) {
       try {
         await execute(url("postgres"), "select 1");
         return;
       } catch (error) {
         if (performance.now() > until || server.exitCode !== null) throw error;
+        // Real time: a process of its own says nowhere when it listens.
         await new Promise((resolve) => setTimeout(resolve, 25));
       }
     }

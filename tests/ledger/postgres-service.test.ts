@@ -43,8 +43,7 @@ test.skipIf(!postgresTests)(
       post(one.url + path, body, { key: one.key }),
       post(other.address.url + path, body, { key: one.key }),
     ];
-    while (one.deployment.requests.length < 2)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => one.deployment.requests.length).toBe(2);
     for (const base of [one.url, other.address.url]) {
       const refused = await post(base + path, body, { key: one.key });
       expect([refused.status, await refused.json()]).toEqual([

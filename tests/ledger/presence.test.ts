@@ -22,7 +22,7 @@ import {
 const credit = 1_000_000_000n;
 const presenceUrl = new URL("../../src/ledger/sqlite/presence.ts", import.meta.url).href;
 
-/** A process of its own that says that it lives, until it is killed. */
+/** A process of its own that says that it lives, until it is killed; its timer is real time, and does nothing but keep it. */
 async function livingProcess(path: string, owner: string): Promise<{ kill(): Promise<void> }> {
   const program = `
     const { openPresence } = await import(${JSON.stringify(presenceUrl)});

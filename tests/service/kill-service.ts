@@ -113,6 +113,7 @@ function answerSlowly(deployment: ScriptedDeployment, random: () => number): voi
     const pause = {
       type: "wait",
       get until() {
+        // Real time: the service that is killed is a process, and its streams last a while.
         return sleep(1 + random() * 12);
       },
     } as const;
@@ -160,7 +161,8 @@ async function killedRound(
     for (let turn = index; !over.signal.aborted; turn += 1)
       await stream(url, { key, turn, seen, count });
   });
-  await Promise.race([enough.promise, program.exited, sleep(10_000)]);
+  await Promise.race([enough.promise, program.exited]);
+  // Real time: the process is to die anywhere in its work, also where it says nothing.
   if (parts.afterMs > 0) await sleep(parts.afterMs);
   program.signal("SIGKILL");
   over.abort();
@@ -195,6 +197,7 @@ async function stream(
     const allowance = response.headers.get("x-tributary-output-allowance");
     if (response.status !== 200 || allowance === null) {
       await response.text();
+      // Real time: a caller who was refused does not come back at once.
       await sleep(20);
       return;
     }
@@ -205,7 +208,7 @@ async function stream(
     one.usage = await readToEnd(response, format.name);
     if (one.usage !== null) parts.count();
   } catch {
-    // The service was killed: a refused connection, or one that broke off.
+    // The service was killed: a refused connection, or one that broke off. Real time: others have a turn before the next try.
     await sleep(5);
   }
 }
@@ -287,12 +290,13 @@ async function heldAfterRecovery(
   await program.waitFor(/"event":"listening"/);
   await using ledger = await openOperatorLedger(configOf(environment));
   let held: readonly string[] = [];
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 1_000; tries += 1) {
     const accounts = await ledger.listAccounts();
     held = accounts
       .filter(({ heldNanos }) => heldNanos !== 0n)
       .map(({ id, heldNanos }) => `${id} still holds ${formatCredit(heldNanos)}`);
     if (held.length === 0) break;
+    // Real time: the process that gives back is another.
     await sleep(100);
   }
   program.signal("SIGTERM");

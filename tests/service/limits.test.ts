@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { delta, finish, openGate, type Step } from "../doubles/scripted-deployment.ts";
+import { untilStill } from "../doubles/until-still.ts";
 import { occupy } from "./occupy.ts";
 import { openRawConnection, wholePost } from "./raw-connection.ts";
 import { expectPlainRefusal, expectRefusal, shapeOf } from "./refusals.ts";
@@ -329,7 +329,7 @@ describe("a drain", () => {
       {
         type: "wait",
         get until() {
-          return isFull() ? Promise.resolve() : sleep(5);
+          return untilStill(() => answer.unsentBytes());
         },
       },
     ];

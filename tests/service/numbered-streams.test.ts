@@ -1,16 +1,15 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type IncomingMessage, request as startRequest, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { costNanos } from "../../src/admission/price.ts";
 import { finish, type Step } from "../doubles/scripted-deployment.ts";
 import { formats, startService, type TestKey, type TestService } from "./start-service.ts";
 import { openRandom } from "../doubles/random.ts";
 import { boundReceiveBuffer } from "../doubles/receive-buffer.ts";
+import { untilStill } from "../doubles/until-still.ts";
 
 const mebibyte = 1024 * 1024;
-const stopMs = 2_000;
 /** What a reader's own machine may take for it is the reader's affair: kept small, so that the rest is ours. */
 const receiveBufferBytes = 64 * 1024;
 const credit = 1_000_000_000_000n;
@@ -58,14 +57,12 @@ describe("32 concurrent streams of numbered deltas", () => {
     const runs = plans(20_251_121).map((plan, index) => newRun(plan, accounts[index >> 2]));
     using sockets = watchSockets(runs);
     const startMs = performance.now();
-    const sampling = setInterval(() => runs.forEach(sample), 4);
     await Promise.all(
       runs.map(async (run) => {
         service.deployment.answerFor(markerOf(run.plan), ...stepsOf(run.plan));
-        await readStream(run);
+        await readStream(run, () => runs.forEach(sample));
       }),
     );
-    clearInterval(sampling);
     const tookMs = Math.round(performance.now() - startMs);
     expect(sockets.seen()).toBe(64);
 
@@ -77,7 +74,8 @@ describe("32 concurrent streams of numbered deltas", () => {
       if (plan.ending === "deployment-breaks")
         expect(run.numbersRead).toBeLessThan(plan.deltas + 1);
       else expect(run.numbersRead, what).toBe(plan.deltas);
-      expect(run.worstUnreadBytes, what).toBeLessThan(2 * mebibyte);
+      // A mebibyte in the service, the bounded buffers of the kernel, and what one read brings; 5 without these bounds.
+      expect(run.worstUnreadBytes, what).toBeLessThan(2.5 * mebibyte);
       // The last frames of Responses repeat the whole answer several times; nothing else holds so much.
       if (plan.format.name !== "responses")
         expect(run.worstHeldBytes, what).toBeLessThan(2 * mebibyte);
@@ -159,7 +157,7 @@ function newRun(plan: Plan, account: TestKey | undefined): Run {
 }
 
 /** Posts and reads as the plan says; resolves when the connection has ended. */
-async function readStream(run: Run): Promise<void> {
+async function readStream(run: Run, onRead: () => void): Promise<void> {
   const { plan, account } = run;
   const { format } = plan;
   const text = JSON.stringify(format.body).replace("Hi", markerOf(plan));
@@ -186,6 +184,7 @@ async function readStream(run: Run): Promise<void> {
     const read = openFrameReader(run);
     response.on("data", (chunk: Buffer) => {
       run.bytesRead += chunk.byteLength;
+      onRead();
       read(chunk);
       if (plan.reader === "stops" && run.stoppedAtBytes === null && run.bytesRead > 65_536) {
         run.stoppedAtBytes = run.bytesRead;
@@ -198,10 +197,14 @@ async function readStream(run: Run): Promise<void> {
   await over.promise;
 }
 
-/** Two seconds, or longer where a busy machine has not filled the kernel's buffers by then. */
+/** Until the kernel's buffers are full, a mebibyte waits in the service, and nothing moves any more. */
 async function heldUp(run: Run): Promise<void> {
-  await sleep(stopMs);
-  for (let tries = 0; tries < 500 && run.worstHeldBytes <= mebibyte; tries += 1) await sleep(20);
+  const worstHeld = (): number => {
+    sample(run);
+    return run.worstHeldBytes;
+  };
+  await expect.poll(worstHeld).toBeGreaterThan(mebibyte);
+  await untilStill(() => worstHeld() + (run.upstream?.socket.bytesRead ?? 0));
 }
 
 /** Takes a stream apart and compares every number with the one that must come. */

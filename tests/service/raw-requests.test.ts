@@ -85,7 +85,8 @@ describe("garbage on the socket", () => {
     );
     await connection.waitFor(/one/);
     connection.write("\u0000\u0001garbage\r\n\r\n");
-    await sleep(100);
+    // Was written before this one was begun, and so is read before its answer.
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     gate.open();
     await Promise.race([connection.closed, connection.waitFor(/\[DONE\]/).catch(() => "")]);
     expect(connection.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -361,6 +362,7 @@ describe("4 MiB of one letter to count_tokens", () => {
     const pause = {
       type: "wait",
       get until() {
+        // Real time: what is looked at is a paced stream beside a real thread that counts.
         return sleep(10);
       },
     } as const;
