@@ -56,7 +56,10 @@ function codeOf(ending: Ending): string {
 /** A clock for a deployment, which stands still until the test moves it. */
 function openClock() {
   const timers = openManualTimers();
-  return { advance: timers.advance, clock: { timers, monotonicMs: timers.monotonicMs } };
+  return {
+    advance: (ms: number) => timers.advance(ms),
+    clock: { timers, monotonicMs: timers.monotonicMs },
+  };
 }
 
 const started: Step = {
