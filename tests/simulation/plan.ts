@@ -88,6 +88,7 @@ export interface Batch {
 
 /** Moments in the life of a request at which something else can happen. */
 export const phases = [
+  "authorize-sent",
   "authorized",
   "admit-sent",
   "admit-done",
@@ -135,9 +136,10 @@ export function planOf(seed: number): Plan {
   // Answers that take longer than a lease, and trouble that does.
   const long = random.chance(0.25);
   // One key and many requests, more than its rate allows, over longer than the rate's window.
-  const busy = !long && random.chance(0.1);
+  const busy = !long && random.chance(0.15);
   const rules = { ...rulesOf(random), ...(busy ? { perMinute: 2 } : {}) };
-  const replicas = random.between(1, 3);
+  // Where one stands still, another goes on taking tickets.
+  const replicas = random.between(busy ? 2 : 1, 3);
   const accounts = busy ? accountsOf(random).slice(0, 1) : accountsOf(random);
   const count = busy ? random.between(9, 14) : random.between(2, 9);
   const spanMs = spanOf(random, long, busy);
@@ -145,15 +147,7 @@ export function planOf(seed: number): Plan {
   for (let index = 0; index < count; index += 1)
     requests.push(requestOf(random, { accounts, index, long, replicas, spanMs }));
   const incidents: Incident[] = [];
-  if (busy)
-    incidents.push({
-      when: { atMs: random.between(0, 20_000) },
-      what: {
-        type: "freeze",
-        replica: random.between(0, replicas - 1),
-        forMs: random.between(61_000, 80_000),
-      },
-    });
+  if (busy) incidents.push(stopOnTheWay(random, requests));
   for (let left = random.between(0, 5); left > 0; left -= 1)
     incidents.push(incidentOf(random, { accounts, long, requests, replicas, spanMs }));
   return {
@@ -166,8 +160,18 @@ export function planOf(seed: number): Plan {
   };
 }
 
+/** A replica stands still with a call on its way, for longer than the rate's window and until others have filled the next. */
+function stopOnTheWay(random: Sequence, requests: readonly RequestPlan[]): Incident {
+  const early = requests.toSorted((one, other) => one.atMs - other.atMs).slice(0, 3);
+  const { id, replica } = random.pick(early);
+  return {
+    when: { requestId: id, phase: random.pick(["authorize-sent", "authorize-sent", "admit-sent"]) },
+    what: { type: "freeze", replica, forMs: random.between(75_000, 110_000) },
+  };
+}
+
 function spanOf(random: Sequence, long: boolean, busy: boolean): number {
-  if (busy) return 120_000;
+  if (busy) return 180_000;
   return random.pick(long ? [30_000, 90_000, 150_000] : [10, 3_000, 30_000, 90_000]);
 }
 

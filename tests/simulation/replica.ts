@@ -81,7 +81,9 @@ export class Replica {
     }
     let caller: Caller;
     try {
-      caller = await this.ledger.authorize(plan.key.presented, true, true);
+      const authorizing = this.ledger.authorize(plan.key.presented, true, true);
+      onPhase(plan, "authorize-sent");
+      caller = await authorizing;
     } catch (error) {
       this.tell(story, "failed", error);
       return;
