@@ -1,3 +1,5 @@
+import { countBegun } from "./answer-text.ts";
+
 /** A piece of what the model said outside a call. */
 export interface SegmentPiece {
   readonly kind: "text" | "reasoning";
@@ -92,7 +94,7 @@ class Divider implements AnswerSegments {
     const held = this.#held;
     this.#held = "";
     const opening = this.#openThought(held) === "later";
-    const begun = opening ? held.length : countMarkerBeginning(held, this.#awaited());
+    const begun = opening ? held.length : countBegun(held, this.#awaited());
     const kept = cut && begun > 0 ? held.slice(0, held.length - begun).trimEnd() : held;
     this.#show(this.#thinking ? kept.trimEnd() : kept, pieces);
     return pieces;
@@ -150,24 +152,10 @@ function findFirst(
 
 /** Characters at the end that may begin a marker, and the blanks before them. */
 function countHeld(text: string, markers: readonly string[]): number {
-  const end = text.length - countMarkerBeginning(text, markers);
+  const end = text.length - countBegun(text, markers);
   let start = end;
   while (start > 0 && end - start < blanksHeldMax && text.charAt(start - 1).trim() === "") {
     start -= 1;
   }
   return text.length - start;
-}
-
-/** The longest end of the text that is the beginning of a marker. */
-function countMarkerBeginning(text: string, markers: readonly string[]): number {
-  let most = 0;
-  for (const marker of markers) {
-    const longest = Math.min(marker.length - 1, text.length);
-    for (let length = longest; length > most; length -= 1) {
-      if (!text.endsWith(marker.slice(0, length))) continue;
-      most = length;
-      break;
-    }
-  }
-  return most;
 }

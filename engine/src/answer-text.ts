@@ -80,13 +80,12 @@ export function openStopGate(stopSequences: readonly string[]): StopGate {
   };
 }
 
-/** How many characters at the end of a text may be the beginning of a sequence; the longest sequence comes first. */
-function countBegun(text: string, sequences: readonly string[]): number {
-  const [longest = ""] = sequences;
-  for (let count = Math.min(longest.length - 1, text.length); count > 0; count -= 1) {
+/** How many characters at the end of a text may be the beginning of a marker or a stop sequence that is not whole yet. */
+export function countBegun(text: string, markers: readonly string[]): number {
+  const longest = Math.max(0, ...markers.map((marker) => marker.length));
+  for (let count = Math.min(longest - 1, text.length); count > 0; count -= 1) {
     const end = text.slice(-count);
-    if (sequences.some((sequence) => sequence.length > count && sequence.startsWith(end)))
-      return count;
+    if (markers.some((marker) => marker.length > count && marker.startsWith(end))) return count;
   }
   return 0;
 }

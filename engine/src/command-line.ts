@@ -30,6 +30,9 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** The context is no longer than this unless an option says so. */
+export const contextTokensUsual = 8_192;
+
 /** What `--help` prints. */
 export const help = `Serves one language model on this machine in the Chat Completions format, through llama.cpp.
 
@@ -44,7 +47,7 @@ export const help = `Serves one language model on this machine in the Chat Compl
   --cache-dir FOLDER       weights are kept in its folder models (TRIBUTARY_CACHE_DIR, ~/.cache/tributary)
   --data-dir FOLDER        weights in its folder models are used first (.)
   --accept-license NAME    you read the terms of that license and accept them
-  --context-tokens COUNT   length of the context (what the model was trained for, at most 8192)
+  --context-tokens COUNT   length of the context (what the model was trained for, at most ${String(contextTokensUsual)})
   --slots COUNT            conversations at a time (by free memory, at most 4)
   --threads COUNT          (as many as other programs leave free)
   --no-gpu                 leave GPUs alone

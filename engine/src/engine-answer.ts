@@ -39,7 +39,8 @@ export type AnswerStep =
 
 /** Turns a model's tokens into the events of an answer. */
 export interface Answer {
-  readonly outputTokens: number;
+  /** Whether the allowance has room for another token. */
+  readonly hasRoom: boolean;
   /** Under which the next token is chosen. */
   readonly grammar: LlamaGrammarEvaluationState | undefined;
   /** The last tokens that are not to be repeated; arguments of calls may repeat any. */
@@ -101,8 +102,8 @@ class RunningAnswer implements Answer {
     this.#gate = this.#openGate();
   }
 
-  get outputTokens(): number {
-    return this.#outputTokens;
+  get hasRoom(): boolean {
+    return this.#outputTokens < this.#order.outputTokensMax;
   }
 
   get grammar(): LlamaGrammarEvaluationState | undefined {

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-llama-cpp";
 import type { AnswerNews, GenerationOptions, SamplingDefaults } from "./conversation.ts";
-import type { AnswerPlan } from "./chat-prompt.ts";
+import type { AnswerPlan, ChatPrompt } from "./chat-prompt.ts";
 import { alonePriority, sharingPriority } from "./engine-batches.ts";
 import { openAnswer, type Answer, type AnswerParts } from "./engine-answer.ts";
 
@@ -16,21 +16,58 @@ const penaltyTokensMax = 512;
 /** The last tokens that a model's own penalty looks at. */
 const repeatTokensMax = 64;
 
-/** One generation under way in the child. */
-export interface EngineGeneration {
-  readonly tell: (news: AnswerNews) => void;
-  readonly outputTokensMax: number;
-  readonly abort: AbortController;
-  tokens: readonly Token[];
-  endTokens: ReadonlySet<Token>;
-  plan: AnswerPlan;
+/** One generation under way. Its prompt is filled in once it is read. A cancelled one tells nothing more. */
+export class EngineGeneration implements ChatPrompt {
   readonly options: GenerationOptions;
-  cancelled: boolean;
-  paused: boolean;
+  readonly outputTokensMax: number;
+  readonly tell: (news: AnswerNews) => void;
+  readonly abort = new AbortController();
+  tokens: readonly Token[] = [];
+  endTokens: ReadonlySet<Token> = new Set();
+  plan: AnswerPlan = { thought: null, thinking: false, call: null };
+  paused = false;
   /** Asks for one evaluation after another, in batches with others. */
-  sharing: boolean;
+  sharing = false;
   /** Called at resume and cancel. */
-  wake: (() => void) | null;
+  #wake: () => void = () => undefined;
+
+  constructor(
+    { options, outputTokensMax }: Pick<EngineGeneration, "options" | "outputTokensMax">,
+    tell: (news: AnswerNews) => void,
+  ) {
+    this.options = options;
+    this.outputTokensMax = outputTokensMax;
+    this.tell = (news) => {
+      if (!this.cancelled) tell(news);
+    };
+  }
+
+  get cancelled(): boolean {
+    return this.abort.signal.aborted;
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.#wake();
+  }
+
+  /** One that runs looks at it after the evaluation under way. */
+  cancel(): void {
+    this.abort.abort();
+    this.#wake();
+  }
+
+  async waitForResume(): Promise<void> {
+    while (this.paused && !this.cancelled) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
 }
 
 /** A sequence of the context, and what it may be reused for. */
@@ -148,10 +185,6 @@ function startAnswer(
 
 async function writeAnswer(work: AnswerWork): Promise<void> {
   const { generation, slot, tools, rest, repeatable, answer } = work;
-  const outputTokensMax = Math.min(
-    generation.outputTokensMax,
-    tools.contextTokens - generation.tokens.length,
-  );
   const tokens = slot.sequence.evaluate(rest, {
     ...buildSampling(generation.options, tools, answer),
     yieldEogToken: true,
@@ -159,10 +192,10 @@ async function writeAnswer(work: AnswerWork): Promise<void> {
   });
   let feed: Token[] | undefined;
   try {
-    while (answer.outputTokens < outputTokensMax) {
+    while (answer.hasRoom) {
       if (generation.paused) {
         generation.sharing = false;
-        await waitForResume(generation);
+        await generation.waitForResume();
         generation.sharing = !repeatable;
       }
       if (generation.cancelled) return;
@@ -178,15 +211,6 @@ async function writeAnswer(work: AnswerWork): Promise<void> {
   } finally {
     await tokens.return();
   }
-}
-
-async function waitForResume(generation: EngineGeneration): Promise<void> {
-  while (generation.paused && !generation.cancelled) {
-    await new Promise<void>((resolve) => {
-      generation.wake = resolve;
-    });
-  }
-  generation.wake = null;
 }
 
 /** The last number of 32 bits means "take any" to llama.cpp, and without a seed the library takes the clock's second. */

@@ -1,5 +1,5 @@
 import type { Token } from "node-llama-cpp";
-import { openChatPrompts, type ChatPrompt } from "./chat-prompt.ts";
+import { openChatPrompts } from "./chat-prompt.ts";
 import {
   RequestError,
   type AnswerNews,
@@ -7,8 +7,8 @@ import {
   type GenerationOptions,
 } from "./conversation.ts";
 import {
+  EngineGeneration,
   runGeneration,
-  type EngineGeneration,
   type EngineSlot,
   type EngineTools,
 } from "./engine-generation.ts";
@@ -52,28 +52,8 @@ export interface GenerationOrder {
   readonly outputTokensMax: number;
 }
 
-/** A generation under way. A cancelled one tells nothing more. */
-export interface RunningGeneration {
-  pause(): void;
-  resume(): void;
-  cancel(): void;
-}
-
-/** A loaded model with its slots. */
-export interface Engine {
-  readonly facts: EngineFacts;
-  generate(order: GenerationOrder, tell: (news: AnswerNews) => void): RunningGeneration;
-  /** The tokens that the model would read, from the template's first to the beginning of the answer. */
-  buildPrompt(conversation: Conversation, signal: AbortSignal): Promise<readonly Token[]>;
-  tokenize(text: string, parseSpecial: boolean): readonly Token[];
-  detokenize(tokens: readonly Token[]): string;
-  counts(): EngineCounts;
-  /** Milliseconds since a generation that is not paused gave an event; 0 while none is owed. */
-  silenceMs(): number;
-}
-
-/** What the scheduler works with. */
-export interface SchedulerParts {
+/** What an engine works with. */
+export interface EngineParts {
   readonly facts: EngineFacts;
   readonly tools: EngineTools;
   readonly slots: readonly EngineSlot[];
@@ -81,140 +61,113 @@ export interface SchedulerParts {
   readonly now: () => number;
 }
 
-/** Counts the tokens of prompts, gives each prompt a slot in the order of arrival, and runs it. */
-export function openScheduler(parts: SchedulerParts): Engine {
-  const { facts, now, slots, tools, warn } = parts;
-  const { buildPrompt, readPrompt } = openPromptReader(parts);
-  const generations = new Set<EngineGeneration>();
-  const queue: EngineGeneration[] = [];
-  const silence = openSilence(generations, now);
+/** A loaded model. Counts the tokens of prompts, gives each prompt a slot in the order of arrival, and runs it. */
+export class Engine {
+  readonly facts: EngineFacts;
+  readonly #parts: EngineParts;
+  readonly #openPrompt: ReturnType<typeof openChatPrompts>;
+  readonly #generations = new Set<EngineGeneration>();
+  readonly #queue: EngineGeneration[] = [];
+  #heardAtMs: number;
 
-  function pump(): void {
+  constructor(parts: EngineParts) {
+    this.facts = parts.facts;
+    this.#parts = parts;
+    this.#openPrompt = openChatPrompts(parts.tools.model, parts.warn);
+    this.#heardAtMs = parts.now();
+  }
+
+  generate(order: GenerationOrder, tell: (news: AnswerNews) => void): EngineGeneration {
+    const heard = (): void => {
+      this.#heardAtMs = this.#parts.now();
+    };
+    if (this.#generations.size === 0) heard();
+    const generation = new EngineGeneration(order, (news) => {
+      heard();
+      tell(news);
+    });
+    this.#generations.add(generation);
+    // One that waits for a slot is gone at once.
+    generation.abort.signal.addEventListener("abort", () => {
+      const place = this.#queue.indexOf(generation);
+      if (place === -1) return;
+      this.#queue.splice(place, 1);
+      this.#generations.delete(generation);
+    });
+    void this.#enqueue(generation, order);
+    return generation;
+  }
+
+  /** The tokens that the model would read, from the template's first to the beginning of the answer. */
+  async buildPrompt(conversation: Conversation, signal: AbortSignal): Promise<readonly Token[]> {
+    return (await this.#openPrompt(conversation, this.facts.takesTools, signal)).tokens;
+  }
+
+  tokenize(text: string, parseSpecial: boolean): readonly Token[] {
+    return this.#parts.tools.model.tokenize(text, parseSpecial);
+  }
+
+  detokenize(tokens: readonly Token[]): string {
+    return this.#parts.tools.model.detokenize(tokens, true);
+  }
+
+  counts(): EngineCounts {
+    const running = this.#parts.slots.filter((slot) => slot.running !== null).length;
+    return { ...this.#parts.tools.counts, running, queued: this.#queue.length };
+  }
+
+  /** Milliseconds since a generation that is not paused gave an event; 0 while none is owed. */
+  silenceMs(): number {
+    const nowMs = this.#parts.now();
+    if (![...this.#generations].some(({ paused }) => !paused)) this.#heardAtMs = nowMs;
+    return nowMs - this.#heardAtMs;
+  }
+
+  async #enqueue(generation: EngineGeneration, { conversation }: GenerationOrder): Promise<void> {
+    const { contextTokens, takesTools } = this.facts;
+    const { signal } = generation.abort;
+    try {
+      const prompt = await this.#openPrompt(conversation, takesTools, signal);
+      signal.throwIfAborted();
+      ensureRoom(prompt.tokens.length, contextTokens);
+      this.#queue.push(Object.assign(generation, prompt));
+    } catch (error) {
+      this.#generations.delete(generation);
+      if (!signal.aborted) this.#fail(generation, error);
+    }
+    this.#pump();
+  }
+
+  #pump(): void {
     for (;;) {
-      const [next] = queue;
+      const [next] = this.#queue;
       if (next === undefined) return;
-      const slot = pickSlot(slots, next.tokens);
+      const slot = pickSlot(this.#parts.slots, next.tokens);
       if (slot === null) return;
-      queue.shift();
+      this.#queue.shift();
       slot.running = next;
-      void run(next, slot);
+      void this.#run(next, slot);
     }
   }
 
-  async function run(generation: EngineGeneration, slot: EngineSlot): Promise<void> {
+  async #run(generation: EngineGeneration, slot: EngineSlot): Promise<void> {
     try {
-      await runGeneration(generation, slot, tools);
+      await runGeneration(generation, slot, this.#parts.tools);
     } catch (error) {
       slot.repeatableTokens = 0;
-      generation.tell({ type: "failed", error: toRequestError(error, warn) });
+      this.#fail(generation, error);
       await slot.sequence.clearHistory();
     } finally {
       slot.running = null;
-      slot.usedAtMs = now();
-      generations.delete(generation);
-      pump();
+      slot.usedAtMs = this.#parts.now();
+      this.#generations.delete(generation);
+      this.#pump();
     }
   }
 
-  async function enqueue(generation: EngineGeneration, order: GenerationOrder): Promise<void> {
-    try {
-      await readPrompt(generation, order.conversation);
-      queue.push(generation);
-    } catch (error) {
-      generations.delete(generation);
-      if (!generation.cancelled)
-        generation.tell({ type: "failed", error: toRequestError(error, warn) });
-    }
-    pump();
+  #fail(generation: EngineGeneration, error: unknown): void {
+    generation.tell({ type: "failed", error: toRequestError(error, this.#parts.warn) });
   }
-
-  function generate(order: GenerationOrder, tell: (news: AnswerNews) => void): RunningGeneration {
-    if (generations.size === 0) silence.end();
-    const generation = openGeneration(order, (news) => {
-      silence.end();
-      if (!generation.cancelled) tell(news);
-    });
-    generations.add(generation);
-    void enqueue(generation, order);
-    return openSwitches(generation, { generations, queue });
-  }
-
-  return {
-    facts,
-    generate,
-    buildPrompt: async (conversation, signal) => (await buildPrompt(conversation, signal)).tokens,
-    tokenize: (text, parseSpecial) => tools.model.tokenize(text, parseSpecial),
-    detokenize: (tokens) => tools.model.detokenize(tokens, true),
-    counts: () => {
-      const running = slots.filter((slot) => slot.running !== null).length;
-      return { ...tools.counts, running, queued: queue.length };
-    },
-    silenceMs: silence.ms,
-  };
-}
-
-/** How long no generation gave an event while one should have. */
-function openSilence(generations: ReadonlySet<EngineGeneration>, now: () => number) {
-  let heardAtMs = now();
-  const end = (): void => {
-    heardAtMs = now();
-  };
-  return {
-    end,
-    ms: (): number => {
-      if (![...generations].some(({ paused }) => !paused)) end();
-      return now() - heardAtMs;
-    },
-  };
-}
-
-function openPromptReader({ facts, tools, warn }: SchedulerParts) {
-  const openPrompt = openChatPrompts(tools.model, warn);
-  const buildPrompt = (conversation: Conversation, signal: AbortSignal): Promise<ChatPrompt> =>
-    openPrompt(conversation, facts.takesTools, signal);
-  return {
-    buildPrompt,
-    /** Fills in what the conversation says; rejects when it is too long or the generation was cancelled meanwhile. */
-    readPrompt: async (generation: EngineGeneration, conversation: Conversation): Promise<void> => {
-      const { signal } = generation.abort;
-      const prompt = await buildPrompt(conversation, signal);
-      signal.throwIfAborted();
-      ensureRoom(prompt.tokens.length, facts.contextTokens);
-      generation.tokens = prompt.tokens;
-      generation.endTokens = prompt.endTokens;
-      generation.plan = prompt.plan;
-    },
-  };
-}
-
-interface Work {
-  readonly generations: Set<EngineGeneration>;
-  readonly queue: EngineGeneration[];
-}
-
-function openSwitches(generation: EngineGeneration, work: Work): RunningGeneration {
-  return {
-    pause: () => setPaused(generation, true),
-    resume: () => setPaused(generation, false),
-    cancel() {
-      if (cancel(generation, work.queue)) work.generations.delete(generation);
-    },
-  };
-}
-
-/** True when it waited for a slot and is gone; one that runs looks at its flag after the evaluation under way. */
-function cancel(generation: EngineGeneration, queue: EngineGeneration[]): boolean {
-  generation.cancelled = true;
-  generation.abort.abort();
-  generation.wake?.();
-  const place = queue.indexOf(generation);
-  if (place !== -1) queue.splice(place, 1);
-  return place !== -1;
-}
-
-function setPaused(generation: EngineGeneration, paused: boolean): void {
-  generation.paused = paused;
-  if (!paused) generation.wake?.();
 }
 
 function toRequestError(error: unknown, warn: (message: string) => void): RequestError {
@@ -225,25 +178,6 @@ function toRequestError(error: unknown, warn: (message: string) => void): Reques
     [500, "server_error"],
     "The model failed while it answered. Try again; the engine's log has the reason.",
   );
-}
-
-function openGeneration(
-  { options, outputTokensMax }: GenerationOrder,
-  tell: (news: AnswerNews) => void,
-): EngineGeneration {
-  return {
-    tell,
-    options,
-    outputTokensMax,
-    tokens: [],
-    endTokens: new Set(),
-    plan: { thought: null, thinking: false, call: null },
-    cancelled: false,
-    paused: false,
-    sharing: false,
-    wake: null,
-    abort: new AbortController(),
-  };
 }
 
 /** One token of context is left for the answer; nothing of the input is ever dropped to make room. */

@@ -1,5 +1,6 @@
 import { freemem } from "node:os";
 import { getLlama, LlamaLogLevel, type LlamaContext, type LlamaModel } from "node-llama-cpp";
+import { contextTokensUsual, type Settings } from "./command-line.ts";
 import type { SamplingDefaults } from "./conversation.ts";
 import { readTemplate } from "./chat-prompt.ts";
 import { openBatches, type PickBatch } from "./engine-batches.ts";
@@ -7,23 +8,14 @@ import type { EngineSlot, EngineTools } from "./engine-generation.ts";
 import { planThreads } from "./engine-threads.ts";
 import { openToolGrammars } from "./tool-grammars.ts";
 import { ensureFits } from "./memory.ts";
-import { openScheduler, type Engine, type EngineFacts } from "./engine-scheduler.ts";
+import { Engine, type EngineFacts } from "./engine-scheduler.ts";
 
 /** What is loaded, and how. */
-export interface LoadOrder {
+export interface LoadOrder extends Pick<Settings, "contextTokens" | "slots" | "threads" | "gpu"> {
   readonly modelFile: string;
-  /** null: what the model was trained for, at most 8,192. */
-  readonly contextTokens: number | null;
-  /** null: by free memory, at most four. */
-  readonly slots: number | null;
-  /** null: as many as the machine has to spare. */
-  readonly threads: number | null;
   readonly sampling: SamplingDefaults;
-  /** Whether a GPU may be used where one is found. */
-  readonly gpu: boolean;
 }
 
-const contextTokensDefault = 8_192;
 const slotsDefault = 4;
 const batchTokens = 128;
 /** In less there is no room for a tool's description, a call and its result. */
@@ -48,10 +40,7 @@ export async function openEngine(
   llama.maxThreads = threads.most;
   await ensureFits({ ...order, batchTokens }, llama);
   const model = await llama.loadModel({ modelPath: order.modelFile });
-  const contextTokens = Math.min(
-    model.trainContextSize,
-    order.contextTokens ?? contextTokensDefault,
-  );
+  const contextTokens = Math.min(model.trainContextSize, order.contextTokens ?? contextTokensUsual);
   const slots: EngineSlot[] = [];
   const counts = { slices: 0, steps: 0, batches: 0 };
   const pickBatch = openBatches({
@@ -87,7 +76,7 @@ export async function openEngine(
     toolGrammars: openToolGrammars({ llama, model }, warn),
     counts,
   };
-  return openScheduler({ facts, tools, slots, warn, now: () => performance.now() });
+  return new Engine({ facts, tools, slots, warn, now: () => performance.now() });
 }
 
 function slotsByMemory(): number {
@@ -95,14 +84,9 @@ function slotsByMemory(): number {
   return freemem() > 3 * gibibyte ? 2 : 1;
 }
 
-interface ContextOrder {
-  readonly contextTokens: number;
-  readonly pickBatch: PickBatch;
-}
-
 async function openContext(
   model: LlamaModel,
-  order: ContextOrder,
+  order: { readonly contextTokens: number; readonly pickBatch: PickBatch },
   slots: number,
 ): Promise<LlamaContext> {
   const { contextTokens, pickBatch } = order;

@@ -1,23 +1,11 @@
 import type { JsonObject, JsonValue } from "./conversation.ts";
 import {
   addOneOf,
-  addOtherKey,
   anyObjectGrammar,
+  GrammarRules,
   GrammarTooLarge,
-  openGrammarRules,
   quote,
-  type GrammarRules,
 } from "./grammar-rules.ts";
-import {
-  findTarget,
-  isJsonList,
-  isJsonObject,
-  listTypes,
-  MergeTooLarge,
-  openMerge,
-  resolve,
-  type Merge,
-} from "./json-schema-merge.ts";
 
 /** A grammar in llama.cpp's notation (GBNF) for the arguments of one tool. */
 export interface ArgumentsGrammar {
@@ -31,287 +19,189 @@ const depthMax = 96;
 /** Written out one by one; more are as good as any number. */
 const itemsWrittenMax = 64;
 /** More alternatives at one place make every token slow. */
-const propertiesMax = 256;
-const branchesMax = 128;
-const mergedKeysMax = 100_000;
-
-/** Keywords that tell what a value is; a schema without them beside `anyOf` is that `anyOf` alone. */
-const tellingKeywords = new Set(
-  (
-    "type properties required additionalProperties patternProperties enum const " +
-    "items prefixItems minItems maxItems anyOf oneOf allOf"
-  ).split(" "),
-);
+const alternativesMax = 256;
+/** Longer references name nothing that a client would write, and each use of one is read again. */
+const refCharactersMax = 1_000;
+const refStepsMax = 32;
 
 /**
  * What a tool's schema allows, as a grammar: whatever follows it is one JSON object that satisfies the supported subset
  * (docs/embedded-engine.md lists it). Keywords outside the subset are left out of account. Never throws.
  */
 export function buildArgumentsGrammar(parameters: JsonObject | null): ArgumentsGrammar {
-  if (parameters === null) return { grammar: anyObjectGrammar, relaxed: null };
+  if (parameters === null) return relax(null);
+  const root = resolve(parameters, parameters);
+  // What says nothing of objects means them all the same; a choice among them is left out of account here.
+  if (!isJsonObject(root) || !listTypes(root).some((type) => /^(?:object|value)$/u.test(type)))
+    return relax("its schema is not that of an object");
   try {
-    const rules = openGrammarRules(charactersMax);
-    const merge = openMerge(parameters, mergedKeysMax);
-    const write = openWriter(rules, parameters, merge);
-    const whole = merge({ type: "object" }, parameters);
-    const root = write(whole, new Set(), 0);
-    if (root === null) return relax("no object satisfies its schema");
-    return { grammar: rules.write(`ws ${root}`), relaxed: null };
+    const rules = new GrammarRules(charactersMax);
+    const write = openWriter(parameters, rules);
+    return { grammar: rules.write(`ws ${writeObject(root, { rules, write })}`), relaxed: null };
   } catch (error) {
-    if (error instanceof GrammarTooLarge || error instanceof MergeTooLarge)
-      return relax("its schema makes too large a grammar");
-    // Deep nesting of references is the only other thing that can go wrong here.
-    if (error instanceof RangeError) return relax("its schema is nested too deeply");
+    if (error instanceof GrammarTooLarge) return relax("its schema makes too large a grammar");
     throw error;
   }
 }
 
-function relax(reason: string): ArgumentsGrammar {
-  return { grammar: anyObjectGrammar, relaxed: reason };
-}
+const relax = (relaxed: string | null): ArgumentsGrammar => ({
+  grammar: anyObjectGrammar,
+  relaxed,
+});
 
-/**
- * Gives what stands for a schema in a rule; null: nothing satisfies it. `entered`: schemas that were begun without a
- * character since, as a rule that begins with itself has no end.
- */
-type Write = (schema: JsonValue, entered: ReadonlySet<JsonValue>, depth: number) => string | null;
+/** Gives what stands for a schema in a rule. */
+type Write = (schema: JsonValue | undefined) => string;
 
-interface Writing {
-  readonly rules: GrammarRules;
-  readonly root: JsonValue;
-  readonly merge: Merge;
-  readonly write: Write;
-}
+type Writing = { readonly rules: GrammarRules; readonly write: Write };
 
-function openWriter(rules: GrammarRules, root: JsonValue, merge: Merge): Write {
-  const known = new Map<JsonValue, string | null>();
-  const write: Write = (schema, entered, depth) => {
-    if (schema === false) return null;
-    if (!isJsonObject(schema) || entered.has(schema) || depth > depthMax) return "value";
-    const before = known.get(schema);
+function openWriter(root: JsonValue, rules: GrammarRules): Write {
+  const known = new Map<JsonObject, string>();
+  let depth = 0;
+  const write: Write = (schema) => {
+    const found = resolve(root, schema);
+    if (!isJsonObject(found)) return "value";
+    const before = known.get(found);
     if (before !== undefined) return before;
+    if (depth === depthMax) return "value";
     const name = rules.reserve("part");
-    known.set(schema, name);
-    const body = writeBody(schema, { entered: new Set([...entered, schema]), depth, writing });
-    if (body === null) known.set(schema, null);
-    else rules.define(name, body);
-    return body === null ? null : name;
+    known.set(found, name);
+    depth += 1;
+    rules.define(name, writeBody(found, { rules, write }));
+    depth -= 1;
+    return name;
   };
-  const writing: Writing = { rules, root, merge, write };
   return write;
 }
 
-interface Place {
-  readonly entered: ReadonlySet<JsonValue>;
-  readonly depth: number;
-  readonly writing: Writing;
-}
-
-function writeBody(schema: JsonObject, place: Place): string | null {
-  const { writing, entered, depth } = place;
-  const { root, merge, write } = writing;
-  const reference = schema["$ref"];
-  if (typeof reference === "string") {
-    return write(findTarget(root, reference) ?? true, entered, depth + 1);
+function writeBody(schema: JsonObject, writing: Writing): string {
+  const { const: only, enum: values } = schema;
+  const literals = only === undefined ? values : [only];
+  if (isJsonList(literals) && literals.length > 0) {
+    const texts = new Set(literals.map((value) => JSON.stringify(value)));
+    return addOneOf(writing.rules, [...texts]);
   }
-  const { allOf, ...besides } = schema;
-  if (isJsonList(allOf)) {
-    const merged = allOf
-      .slice(0, branchesMax)
-      .reduce<JsonValue>((all, one) => merge(all, one), besides);
-    return write(merged, entered, depth + 1);
-  }
-  if (schema["const"] !== undefined) return writeLiterals([schema["const"]], schema, place);
-  if (isJsonList(schema["enum"])) return writeLiterals(schema["enum"], schema, place);
-  for (const keyword of ["anyOf", "oneOf"]) {
-    if (isJsonList(schema[keyword])) return writeBranches(schema, keyword, place);
-  }
-  return writeTypes(schema, place);
+  const branches = listBranches(schema);
+  const written =
+    branches?.map((branch) => writing.write(branch)) ??
+    listTypes(schema).map((type) => writeType(type, schema, writing));
+  return [...new Set(written)].join(" | ");
 }
 
-function writeLiterals(
-  values: readonly JsonValue[],
-  schema: JsonObject,
-  { writing }: Place,
-): string | null {
-  const types = listTypes(schema["type"]);
-  const listed = schema["enum"];
-  const allowed = isJsonList(listed) ? new Set(listed.map((value) => JSON.stringify(value))) : null;
-  const texts = values
-    .filter((value) => types.length === 0 || types.some((type) => isOfType(value, type)))
-    .map((value) => JSON.stringify(value))
-    .filter((text) => allowed === null || allowed.has(text));
-  if (texts.length === 0) return null;
-  return addOneOf(writing.rules, [...new Set(texts)]);
+/** Keywords that say what a value is. Beside them a choice is left out of account. */
+const tellingKeywords =
+  "type properties required additionalProperties patternProperties items prefixItems".split(" ");
+
+/** The schemas of which one must be satisfied; null: this is not just a choice. */
+function listBranches(schema: JsonObject): readonly JsonValue[] | null {
+  if (tellingKeywords.some((keyword) => schema[keyword] !== undefined)) return null;
+  const { allOf, anyOf, oneOf } = schema;
+  const found = anyOf ?? oneOf ?? (isJsonList(allOf) && allOf.length === 1 ? allOf : null);
+  if (!isJsonList(found) || found.length === 0 || found.length > alternativesMax) return null;
+  return found;
 }
 
-function isOfType(value: JsonValue, type: string): boolean {
-  switch (type) {
-    case "null":
-      return value === null;
-    case "integer":
-      return Number.isInteger(value);
-    case "array":
-      return isJsonList(value);
-    case "object":
-      return isJsonObject(value);
-    default:
-      return typeof value === type;
-  }
+const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+/** The types that a schema names or means, each once; "value": it says nothing that is known. */
+function listTypes(schema: JsonObject): readonly string[] {
+  const { additionalProperties, items, prefixItems, properties, required, type } = schema;
+  const named = new Set(isJsonList(type) ? type : [type]);
+  const known = typeNames.filter((name) => named.has(name));
+  if (known.length > 0) return known;
+  if (type !== undefined) return ["value"];
+  if ((properties ?? required ?? additionalProperties) !== undefined) return ["object"];
+  return (items ?? prefixItems) === undefined ? ["value"] : ["array"];
 }
 
-function writeBranches(
-  schema: JsonObject,
-  keyword: string,
-  { entered, depth, writing }: Place,
-): string | null {
-  const { [keyword]: branches, ...besides } = schema;
-  if (!isJsonList(branches) || branches.length > branchesMax)
-    return writing.write(besides, entered, depth + 1);
-  const alone = !Object.keys(besides).some((key) => tellingKeywords.has(key));
-  const names = branches.map((branch) =>
-    writing.write(alone ? branch : writing.merge(besides, branch), entered, depth + 1),
-  );
-  return joinAlternatives(names);
+function writeType(type: string, schema: JsonObject, writing: Writing): string {
+  if (type === "object") return writeObject(schema, writing);
+  return type === "array" ? writeArray(schema, writing) : type;
 }
 
-function joinAlternatives(names: readonly (string | null)[]): string | null {
-  const possible = new Set(names.filter((name) => name !== null));
-  return possible.size === 0 ? null : [...possible].join(" | ");
-}
-
-function writeTypes(schema: JsonObject, place: Place): string | null {
-  const types = listTypes(schema["type"]);
-  const named = types.length > 0 ? types : guessTypes(schema);
-  return joinAlternatives(named.map((type) => writeType(type, schema, place)));
-}
-
-function guessTypes(schema: JsonObject): readonly string[] {
-  if (["properties", "required", "additionalProperties"].some((key) => schema[key] !== undefined))
-    return ["object"];
-  if (["items", "prefixItems", "minItems", "maxItems"].some((key) => schema[key] !== undefined))
-    return ["array"];
-  return ["any"];
-}
-
-function writeType(type: string, schema: JsonObject, place: Place): string | null {
-  switch (type) {
-    case "string":
-    case "integer":
-    case "number":
-    case "boolean":
-    case "null":
-      return type;
-    case "object":
-      return writeObject(schema, place);
-    case "array":
-      return writeArray(schema, place);
-    default:
-      return "value";
-  }
-}
-
-interface Property {
-  /** `"key":` and its value. */
-  readonly text: string;
-  readonly required: boolean;
-}
-
-function writeObject(schema: JsonObject, place: Place): string | null {
-  const { rules } = place.writing;
+/**
+ * Members in the order of the schema, others only where it names none. Two rules a property: nothing was written before
+ * it, or something was.
+ */
+function writeObject(schema: JsonObject, { rules, write }: Writing): string {
   const declared = isJsonObject(schema["properties"]) ? schema["properties"] : {};
-  const required = new Set(
-    isJsonList(schema["required"])
-      ? schema["required"].filter((name) => typeof name === "string")
-      : [],
-  );
+  const listed = isJsonList(schema["required"]) ? schema["required"] : [];
+  const required = new Set(listed.filter((name) => typeof name === "string"));
   const names = [...new Set([...Object.keys(declared), ...required])];
-  if (names.length > propertiesMax) return "any-object";
-  const properties: Property[] = [];
-  for (const name of names) {
-    const schemaOfValue = Object.hasOwn(declared, name) ? declared[name] : undefined;
-    const value = place.writing.write(schemaOfValue ?? true, new Set(), place.depth + 1);
-    if (value === null && required.has(name)) return null;
-    if (value === null) continue;
-    const text = `${quote(`${JSON.stringify(name)}:`)} ws ${value}`;
-    properties.push({ text, required: required.has(name) });
+  if (names.length > alternativesMax) return "any-object";
+  if (names.length === 0) return writeMap(schema, write);
+  let later = rules.add("later", 'ws "}"');
+  let first = '"}"';
+  for (const name of names.toReversed()) {
+    const value = write(Object.hasOwn(declared, name) ? declared[name] : undefined);
+    const member = `${quote(`${JSON.stringify(name)}:`)} ws ${value} ${later}`;
+    const isOptional = !required.has(name);
+    first = rules.add("first", isOptional ? `${member} | ${first}` : member);
+    later = rules.add("later", `"," ws ${member}${isOptional ? ` | ${later}` : ""}`);
   }
-  const other = writeOtherMember(schema, names, place);
-  return `"{" ws ${writeMembers(properties, other, rules)}`;
+  return `"{" ws ${first}`;
 }
 
-/** A member that the schema does not name; null: there may be none. */
-function writeOtherMember(
-  schema: JsonObject,
-  names: readonly string[],
-  { depth, writing }: Place,
-): string | null {
-  const rest = schema["additionalProperties"];
-  const open = schema["patternProperties"] !== undefined || names.length === 0;
-  const allowed = rest === undefined ? open : rest;
-  if (allowed === false) return null;
-  const isPlain = schema["patternProperties"] === undefined;
-  const value = isPlain ? writing.write(allowed, new Set(), depth + 1) : "value";
-  if (value === null) return null;
-  if (names.length === 0) return writing.rules.add("member", `string ":" ws ${value}`);
-  return writing.rules.add("member", `"\\"" ${addOtherKey(writing.rules, names)} ":" ws ${value}`);
+/** An object whose schema names no property. */
+function writeMap(schema: JsonObject, write: Write): string {
+  const { additionalProperties: rest, patternProperties: patterns } = schema;
+  if (patterns !== undefined || rest === undefined) return "any-object";
+  if (rest === false) return '"{" ws "}"';
+  const member = `string ":" ws ${write(rest)}`;
+  return `"{" ws ( ${member} ( "," ws ${member} )* )? ws "}"`;
 }
 
-/** Members in the order of the schema. Two rules a property: nothing was written before it, or something was. */
-function writeMembers(
-  properties: readonly Property[],
-  other: string | null,
-  rules: GrammarRules,
-): string {
-  let later: string;
-  let first: string;
-  if (other === null) {
-    later = rules.add("later", 'ws "}"');
-    first = '"}"';
-  } else {
-    later = rules.reserve("later");
-    rules.define(later, `ws "}" | "," ws ${other} ${later}`);
-    first = rules.add("first", `"}" | ${other} ${later}`);
+function writeArray(schema: JsonObject, { write }: Writing): string {
+  const { items, prefixItems } = schema;
+  const least = countItems(schema["minItems"], 0);
+  const most = countItems(schema["maxItems"], Infinity);
+  const heads = isJsonList(prefixItems) ? prefixItems : items;
+  if (isJsonList(heads) && heads.length > 0) {
+    // A tuple is written whole.
+    if (heads.length < least || heads.length > most) return "any-array";
+    return `"[" ws ${heads.map((head) => write(head)).join(' "," ws ')} ws "]"`;
   }
-  for (const { text, required } of properties.toReversed()) {
-    const skip = required ? "" : ` | ${first}`;
-    first = rules.add("first", `${text} ${later}${skip}`);
-    later = rules.add("later", `"," ws ${text} ${later}${required ? "" : ` | ${later}`}`);
-  }
-  return first;
-}
-
-function writeArray(schema: JsonObject, { depth, writing }: Place): string | null {
-  const { rules, root } = writing;
-  const leading = listLeadingItems(schema);
-  const schemaOfItems = isJsonList(schema["items"]) ? schema["additionalItems"] : schema["items"];
-  const writeItem = (item: JsonValue): string | null => writing.write(item, new Set(), depth + 1);
-  const items = writeItem(schemaOfItems ?? true);
-  const heads = leading.map((item) => writeItem(resolve(root, item) === undefined ? true : item));
-  const least = Math.min(countItems(schema["minItems"], 0), itemsWrittenMax);
-  let most = countItems(schema["maxItems"], Infinity);
-  const impossible = heads.indexOf(null);
-  if (impossible !== -1) most = Math.min(most, impossible);
-  if (items === null) most = Math.min(most, heads.length);
-  if (most < least) return null;
-  const bounded = most <= itemsWrittenMax;
-  const written = bounded ? most : Math.max(heads.length, least);
-  let next = rules.reserve("item");
-  rules.define(next, bounded ? 'ws "]"' : `ws "]" | "," ws ${items} ${next}`);
-  for (let index = written - 1; index >= 1; index -= 1) {
-    const close = index >= least ? 'ws "]" | ' : "";
-    next = rules.add("item", `${close}"," ws ${heads[index] ?? items} ${next}`);
-  }
-  if (bounded && most === 0) return '"[" ws "]"';
-  const close = least === 0 ? '"]" | ' : "";
-  return `"[" ws ${rules.add("items", `${close}${heads[0] ?? items} ${next}`)}`;
-}
-
-function listLeadingItems(schema: JsonObject): readonly JsonValue[] {
-  if (isJsonList(schema["prefixItems"])) return schema["prefixItems"];
-  return isJsonList(schema["items"]) ? schema["items"] : [];
+  if (most === 0) return '"[" ws "]"';
+  const item = write(isJsonList(items) ? undefined : items);
+  const leastMore = Math.min(Math.max(least, 1), itemsWrittenMax) - 1;
+  const mostMore = most <= itemsWrittenMax ? String(Math.max(leastMore, most - 1)) : "";
+  const all = `${item} ( "," ws ${item} ){${String(leastMore)},${mostMore}}`;
+  return `"[" ws ${least === 0 ? `( ${all} )?` : all} ws "]"`;
 }
 
 function countItems(value: JsonValue | undefined, absent: number): number {
   return typeof value === "number" && value >= 0 ? Math.floor(value) : absent;
+}
+
+/** Follows local references (`#`, `#/$defs/name`); undefined where they lead nowhere or round in a circle. */
+function resolve(root: JsonValue, schema: JsonValue | undefined): JsonValue | undefined {
+  let found = schema;
+  for (let step = 0; step < refStepsMax; step += 1) {
+    const reference = isJsonObject(found) ? found["$ref"] : undefined;
+    if (typeof reference !== "string") return found;
+    if (reference.length > refCharactersMax || !/^#(?:\/|$)/u.test(reference)) return undefined;
+    found = root;
+    for (const key of reference.split("/").slice(1).map(decodeStep)) {
+      // A list has its indexes for keys.
+      const held: JsonObject =
+        typeof found === "object" && found !== null ? (found as JsonObject) : {};
+      found = Object.hasOwn(held, key) ? held[key] : undefined;
+    }
+  }
+  return undefined;
+}
+
+function decodeStep(step: string): string {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return step;
+  }
+}
+
+function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isJsonList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }

