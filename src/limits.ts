@@ -171,6 +171,10 @@ export const limits = {
   ledgerFaultHeldMs: 10_000,
   /** Operations in one commit: a group must not keep others waiting longer than a slow disk does. */
   ledgerGroupMax: 256,
+  /** PostgreSQL: operations in one statement. Their rows are locked until its commit, about 0.1 ms for each of them. */
+  ledgerBatchMax: 128,
+  /** How long a statement with several accounts waits for one of them: longer than a commit, shorter than others notice. */
+  ledgerBatchLockMs: 100,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */
   checkpointEntriesMax: 5_000,
   /** Rows that travel together when a ledger moves to another store. */

@@ -1,5 +1,3 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { once } from "node:events";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "../../src/ledger/ledger.ts";
@@ -11,6 +9,7 @@ import type { MigrationReport } from "../../src/ledger/postgres/migrate.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { checkpointMisdatedEntries } from "./misdated-entries.ts";
+import { openProxy } from "./postgres-proxy.ts";
 import { codeOf, defaultSettings } from "./support.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 
@@ -67,50 +66,6 @@ async function lockAccount(url: string, accountId: string): Promise<AsyncDisposa
   return { [Symbol.asyncDispose]: () => client.end() };
 }
 
-/** Between a replica and the server; can swallow the next answer and then cut the line. */
-async function openProxy(): Promise<
-  AsyncDisposable & {
-    url(database: string): string;
-    loseNextAnswer(meanwhile?: () => Promise<unknown>): void;
-  }
-> {
-  const sockets = new Set<Socket>();
-  let lose: (() => Promise<unknown>) | null = null;
-  const proxy: Server = createServer((client) => {
-    const upstream = connect(server.socket);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        client.destroy();
-        upstream.destroy();
-      });
-    }
-    client.on("data", (bytes) => upstream.write(bytes));
-    upstream.on("data", (bytes) => {
-      // The answer is there, so it has been committed.
-      const meanwhile = lose;
-      lose = null;
-      if (meanwhile === null) client.write(bytes);
-      else void meanwhile().finally(() => client.destroy());
-    });
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const { port } = proxy.address() as AddressInfo;
-  return {
-    url: (database) => `postgres://ledger@127.0.0.1:${String(port)}/${database}`,
-    loseNextAnswer(meanwhile = () => Promise.resolve()) {
-      lose = meanwhile;
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
-    },
-  };
-}
-
 describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
   beforeAll(async () => {
     server = await startPostgres();
@@ -120,7 +75,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
   test("an answer that is lost after the commit is asked for again, and nothing happens twice", async () => {
     const database = `ledger_${String((databases += 1))}`;
     await server.createDatabase(database);
-    await using proxy = await openProxy();
+    await using proxy = await openProxy(server);
     let retries = 0;
     await using ledger = await open(proxy.url(database), {
       connections: 1,
@@ -146,7 +101,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
   test("a refusal that is lost stays one, and its ticket is given back once", async () => {
     const database = `ledger_${String((databases += 1))}`;
     const url = await server.createDatabase(database);
-    await using proxy = await openProxy();
+    await using proxy = await openProxy(server);
     await using ledger = await open(proxy.url(database), { connections: 1 });
     await using other = await open(url);
     const caller = await firstCaller(ledger);

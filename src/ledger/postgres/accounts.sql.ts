@@ -1,4 +1,11 @@
 /**
+ * How a function that is given arrays looks up rows for them: one by one, by their keys. Before the server has statistics
+ * it would read whole tables for a handful of rows, and a plan made for one length of an array serves any other.
+ */
+export const planned =
+  "set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off";
+
+/**
  * What changes a balance, and what tokens cost. The same rules in TypeScript: `sqlite/accounts.ts`, `admission/price.ts`.
  */
 export const accountFunctions = `
@@ -21,30 +28,90 @@ create or replace function tributary.charge_nanos(
   select least(_reserved, tributary.cost_nanos(_input_tokens, _output_tokens, _input_price, _output_price))::bigint
 $body$;
 
--- The only place that changes a balance: from the row itself, with the journal entry beside it. The bytes that are
--- hashed are those of ledger/journal.ts.
-create or replace function tributary.move(
-  _account text, _kind text, _balance_delta bigint, _held_delta bigint, _running_delta integer, _actor text,
-  _request text, _note text, _now bigint, out written_sequence bigint, out written_hash bytea
+-- The only place that changes balances: from the rows themselves, with the journal entries beside them. Movements of one
+-- account stand together and are chained in their order; its row is written once. The bytes that are hashed are those
+-- of ledger/journal.ts.
+create or replace function tributary.move_each(
+  _accounts text[], _kind text, _balance_deltas bigint[], _held_deltas bigint[], _running_delta integer, _actors text[],
+  _requests text[], _note text, _now bigint, out written_sequences bigint[], out written_hashes bytea[]
 ) language plpgsql as $body$
+declare
+  _one record;
+  _account text;
+  _sequence bigint;
+  _hash bytea;
+  _count integer := 0;
+  -- Of each account: what its movements come to.
+  _at integer := 0;
+  _its_ids text[];
+  _its_balances bigint[];
+  _its_helds bigint[];
+  _its_moves integer[];
+  _its_sequences bigint[];
+  _its_hashes bytea[];
 begin
-  -- Every caller locks the account's row, or has just made it, in the same transaction, which then has an id: what
+  -- Every caller locks the accounts' rows, or has just made one, in the same transaction, which then has an id: what
   -- belongs to the movement is committed with it, or not at all.
   if pg_current_xact_id_if_assigned() is null then
-    raise exception 'move: the transaction has not locked account % before', _account;
+    raise exception 'move: the transaction has not locked account % before', _accounts[1];
   end if;
   -- Credit that moved survives a power cut, whatever the session's setting.
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'on', true);
   end if;
-  update tributary.account a set balance_nanos = a.balance_nanos + _balance_delta,
-      held_nanos = a.held_nanos + _held_delta, running = a.running + _running_delta, entries = a.entries + 1,
-      head = sha256(a.head || convert_to(concat_ws(chr(10), 'tributary-entry-1', _account, a.entries + 1, _now, _kind,
-        _balance_delta, _held_delta, _actor, coalesce(_request, ''), coalesce('=' || _note, '')), 'UTF8'))
-    where a.id = _account returning a.entries, a.head into strict written_sequence, written_hash;
+  for _one in
+    select q.account, q.balance_delta, q.held_delta, q.actor, q.request, a.entries, a.head
+      from unnest(_accounts, _balance_deltas, _held_deltas, _actors, _requests) with ordinality
+        as q(account, balance_delta, held_delta, actor, request, place)
+      join tributary.account a on a.id = q.account order by q.place
+  loop
+    if _one.account is distinct from _account then
+      _account := _one.account;
+      _sequence := _one.entries;
+      _hash := _one.head;
+      _at := _at + 1;
+      _its_ids[_at] := _account;
+      _its_balances[_at] := 0;
+      _its_helds[_at] := 0;
+      _its_moves[_at] := 0;
+    end if;
+    _count := _count + 1;
+    _sequence := _sequence + 1;
+    _hash := sha256(_hash || convert_to(concat_ws(chr(10), 'tributary-entry-1', _account, _sequence, _now, _kind,
+      _one.balance_delta, _one.held_delta, _one.actor, coalesce(_one.request, ''), coalesce('=' || _note, '')), 'UTF8'));
+    written_sequences[_count] := _sequence;
+    written_hashes[_count] := _hash;
+    _its_balances[_at] := _its_balances[_at] + _one.balance_delta;
+    _its_helds[_at] := _its_helds[_at] + _one.held_delta;
+    _its_moves[_at] := _its_moves[_at] + _running_delta;
+    _its_sequences[_at] := _sequence;
+    _its_hashes[_at] := _hash;
+  end loop;
+  if _count <> cardinality(_accounts) then
+    raise exception 'move: of % accounts % are there', cardinality(_accounts), _count;
+  end if;
+  update tributary.account a set balance_nanos = a.balance_nanos + q.balance_delta,
+      held_nanos = a.held_nanos + q.held_delta, running = a.running + q.running_delta, entries = q.sequence, head = q.hash
+    from unnest(_its_ids, _its_balances, _its_helds, _its_moves, _its_sequences, _its_hashes)
+      as q(account, balance_delta, held_delta, running_delta, sequence, hash)
+    where a.id = q.account;
   insert into tributary.entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
       request_id, note, hash)
-    values (_account, written_sequence, _now, _kind, _balance_delta, _held_delta, _actor, _request, _note, written_hash);
+    select q.account, q.sequence, _now, _kind, q.balance_delta, q.held_delta, q.actor, q.request, _note, q.hash
+      from unnest(_accounts, written_sequences, _balance_deltas, _held_deltas, _actors, _requests, written_hashes)
+        as q(account, sequence, balance_delta, held_delta, actor, request, hash);
+end
+$body$;
+
+-- One movement.
+create or replace function tributary.move(
+  _account text, _kind text, _balance_delta bigint, _held_delta bigint, _running_delta integer, _actor text,
+  _request text, _note text, _now bigint, out written_sequence bigint, out written_hash bytea
+) language plpgsql ${planned} as $body$
+begin
+  select m.written_sequences[1], m.written_hashes[1] into strict written_sequence, written_hash
+    from tributary.move_each(array[_account], _kind, array[_balance_delta], array[_held_delta], _running_delta,
+      array[_actor], array[_request], _note, _now) m;
 end
 $body$;
 `;

@@ -1,3 +1,5 @@
+import { planned } from "./accounts.sql.ts";
+
 /**
  * Whether a request may run, and what it reserves. The same rules in TypeScript: `sqlite/admit.ts`,
  * `admission/output-allowance.ts`.
@@ -21,7 +23,134 @@ begin
 end
 $body$;
 
--- Key and account again, concurrency, allowance and reservation. free_in_ms: how long at least no slot can be free.
+-- Key and account again, concurrency, allowance and reservation, for each of some requests, which stand in the order of
+-- their accounts' and keys' ids: all replicas lock rows in that order. A refusal is the row of its own request.
+-- _lock_ms: how long the lock of an account may be waited for; null: as long as a statement may take. free_in_ms: how
+-- long at least no slot can be free.
+create or replace function tributary.admit_each(
+  _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
+  _input_bounds bigint[], _caps bigint[], _explicit boolean[], _formats text[], _streamed boolean[], _most bigint,
+  _input_price bigint, _output_price bigint, _concurrency integer, _lease_ms bigint, _owner text, _lock_ms integer,
+  _at_ms bigint
+) returns table (
+  place bigint, verdict text, granted bigint, nanos numeric, input_price bigint, output_price bigint, balance bigint,
+  held bigint, affordable bigint, free_in_ms bigint
+) language plpgsql ${planned} as $body$
+declare
+  _now bigint;
+  _one record;
+  _account text;
+  _balance bigint;
+  _held bigint;
+  _running integer;
+  _admitted_here boolean;
+  _allowance record;
+  _refused boolean := false;
+  _count integer := 0;
+  _places bigint[];
+  _allowances bigint[];
+  _nanos bigint[];
+  _its_accounts text[];
+  _its_keys text[];
+  _its_requests text[];
+  _moved record;
+begin
+  if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;
+  perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
+  _now := coalesce(_at_ms, tributary.now_ms());
+  for _one in
+    select q.*, a.id as known_account, a.status, a.balance_nanos, a.held_nanos, a.running, k.id as known_key,
+        k.revoked_at_ms, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million
+      from unnest(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds, _caps, _explicit)
+        with ordinality as q(account, key, request, ticket_at_ms, ticket, repeated, input_bound, cap, explicit, place)
+      left join tributary.account a on a.id = q.account
+      left join tributary.api_key k on k.account_id = q.account and k.id = q.key
+      left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
+      order by q.place
+  loop
+    if _one.account is distinct from _account then
+      _account := _one.account;
+      _balance := _one.balance_nanos;
+      _held := _one.held_nanos;
+      _running := _one.running;
+      _admitted_here := false;
+    end if;
+    place := _one.place;
+    granted := null;
+    nanos := null;
+    input_price := null;
+    output_price := null;
+    balance := _balance;
+    held := _held;
+    affordable := null;
+    free_in_ms := null;
+    if _one.known_account is null then verdict := 'unknown';
+    elsif _one.state is not null then
+      verdict := case _one.state when 'open' then 'admitted' else 'ended' end;
+      granted := _one.allowance;
+      nanos := _one.reserved_nanos;
+      input_price := _one.input_nanos_per_million;
+      output_price := _one.output_nanos_per_million;
+    elsif _one.known_key is null then verdict := 'unknown';
+    elsif _one.revoked_at_ms is not null then verdict := 'revoked';
+    elsif _one.status <> 'active' then verdict := 'disabled';
+    elsif _running >= _concurrency then
+      verdict := 'concurrent';
+      _refused := true;
+      perform tributary.give_ticket_back(_account, _one.key, _one.ticket_at_ms, _one.ticket);
+      -- A process that renews always has about two thirds of a lease left, or more, and what it runs may end at any time.
+      free_in_ms := case when _admitted_here then 0 else (
+        select min(case when r.lease_until_ms - _now > coalesce(r.lease_ms, _lease_ms) / 2.0 then 0
+            else greatest(r.lease_until_ms - _now, 0) end)
+          from tributary.reservation r where r.account_id = _account and r.state = 'open') end;
+    -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal.
+    elsif _one.repeated and _one.ticket is not null and not exists (select 1 from tributary.rate_ticket t
+        where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
+      verdict := 'concurrent';
+    else
+      -- An assignment, since a select would cost as much as the decision.
+      _allowance := tributary.decide_allowance(
+        _one.input_bound, _one.cap, _one.explicit, _most, _balance - _held, _input_price, _output_price);
+      granted := _allowance.granted;
+      nanos := _allowance.nanos;
+      affordable := _allowance.affordable;
+      verdict := 'credit';
+      if granted >= 1 then
+        verdict := 'admitted';
+        input_price := _input_price;
+        output_price := _output_price;
+        _held := _held + nanos::bigint;
+        _running := _running + 1;
+        _admitted_here := true;
+        _count := _count + 1;
+        _places[_count] := place;
+        _allowances[_count] := granted;
+        _nanos[_count] := nanos::bigint;
+        _its_accounts[_count] := _account;
+        _its_keys[_count] := _one.key;
+        _its_requests[_count] := _one.request;
+      end if;
+    end if;
+    return next;
+  end loop;
+  if _count > 0 then
+    _moved := tributary.move_each(_its_accounts, 'reserve', array_fill(0::bigint, array[_count]), _nanos, 1, _its_keys,
+      _its_requests, null, _now);
+    insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, input_bound, allowance,
+        input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
+        reserved_sequence, head, owner, lease_ms)
+      select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _input_bounds[q.place],
+          q.allowance, _input_price, _output_price, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
+        from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _moved.written_sequences,
+          _moved.written_hashes) as q(account, request, key, place, allowance, nanos, sequence, hash);
+  elsif _refused then
+    -- Only tickets were given back, which no commit is synced for.
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+end
+$body$;
+
+-- One request, as replicas of the schemas before 9 ask.
 create or replace function tributary.admit(
   _account text, _key text, _request text, _ticket_at_ms bigint, _ticket text, _repeated boolean,
   _input_bound bigint, _cap bigint, _explicit boolean, _most bigint, _format text, _streamed boolean,
@@ -29,64 +158,12 @@ create or replace function tributary.admit(
   out verdict text, out granted bigint, out nanos numeric, out input_price bigint, out output_price bigint,
   out balance bigint, out held bigint, out affordable bigint, out free_in_ms bigint
 ) language plpgsql as $body$
-declare
-  _now bigint;
-  _row record;
-  _allowance record;
-  _revoked_at_ms bigint;
-  _sequence bigint;
-  _hash bytea;
 begin
-  select a.status, a.balance_nanos, a.held_nanos, a.running into _row
-    from tributary.account a where a.id = _account for no key update;
-  if not found then verdict := 'unknown'; return; end if;
-  balance := _row.balance_nanos;
-  held := _row.held_nanos;
-  select r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million
-    into verdict, granted, nanos, input_price, output_price
-    from tributary.reservation r where r.account_id = _account and r.request_id = _request;
-  if found then
-    verdict := case verdict when 'open' then 'admitted' else 'ended' end; return;
-  end if;
-  select k.revoked_at_ms into _revoked_at_ms from tributary.api_key k where k.account_id = _account and k.id = _key;
-  if not found then verdict := 'unknown'; return; end if;
-  if _revoked_at_ms is not null then verdict := 'revoked'; return; end if;
-  if _row.status <> 'active' then verdict := 'disabled'; return; end if;
-  if _row.running >= _concurrency then
-    perform set_config('synchronous_commit', 'off', true);
-    perform tributary.give_ticket_back(_account, _key, _ticket_at_ms, _ticket);
-    -- A process that renews always has about two thirds of a lease left, or more, and what it runs may end at any time.
-    _now := coalesce(_at_ms, tributary.now_ms());
-    select min(case when r.lease_until_ms - _now > coalesce(r.lease_ms, _lease_ms) / 2.0 then 0
-        else greatest(r.lease_until_ms - _now, 0) end) into free_in_ms
-      from tributary.reservation r where r.account_id = _account and r.state = 'open';
-    verdict := 'concurrent'; return;
-  end if;
-  -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal.
-  if _repeated and _ticket is not null and not exists (select 1 from tributary.rate_ticket t
-      where t.account_id = _account and t.key_id = _key and t.at_ms = _ticket_at_ms and t.id = _ticket) then
-    verdict := 'concurrent'; return;
-  end if;
-  -- An assignment, since a select would cost as much as the decision.
-  _allowance := tributary.decide_allowance(
-    _input_bound, _cap, _explicit, _most, balance - held, _input_price, _output_price);
-  granted := _allowance.granted;
-  nanos := _allowance.nanos;
-  affordable := _allowance.affordable;
-  if granted < 1 then
-    verdict := 'credit'; return;
-  end if;
-  _now := coalesce(_at_ms, tributary.now_ms());
-  select m.written_sequence, m.written_hash into _sequence, _hash
-    from tributary.move(_account, 'reserve', 0, nanos::bigint, 1, _key, _request, null, _now) m;
-  insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, input_bound, allowance,
-      input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
-      reserved_sequence, head, owner, lease_ms)
-    values (_account, _request, _key, 'open', _format, _streamed, _input_bound, granted,
-      _input_price, _output_price, nanos, _now, _now + _lease_ms, _sequence, _hash, _owner, _lease_ms);
-  verdict := 'admitted';
-  input_price := _input_price;
-  output_price := _output_price;
+  select e.verdict, e.granted, e.nanos, e.input_price, e.output_price, e.balance, e.held, e.affordable, e.free_in_ms
+    into verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
+    from tributary.admit_each(array[_account], array[_key], array[_request], array[_ticket_at_ms], array[_ticket],
+      array[_repeated], array[_input_bound], array[_cap], array[_explicit], array[_format], array[_streamed], _most,
+      _input_price, _output_price, _concurrency, _lease_ms, _owner, null, _at_ms) e;
 end
 $body$;
 `;

@@ -5,6 +5,7 @@ import type { Admission, AdmitOrder } from "../ledger.ts";
 import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
+import { openBatches, type BatchOrder } from "./batches.ts";
 import { type Clock, type Database, isLostAnswer } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
 
@@ -15,26 +16,36 @@ export interface AdmitRules {
   readonly leaseMs: number;
 }
 
-type OwnedRules = AdmitRules & { readonly owner: string | null };
+type OwnedRules = AdmitRules & { readonly owner: string | null; readonly busyMs: number };
 
 const admit = {
   name: "admit",
-  text: `select verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
-    from tributary.admit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+  text: `select place, verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
+    from tributary.admit_each(
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 };
 
-/** One round trip; a second one where the answer was lost, which the request id makes safe. */
+interface AskedOrder extends AdmitOrder, BatchOrder {
+  readonly repeated: boolean;
+}
+
+/** Asked for a second time where the answer was lost, which the request id makes safe. */
 export function openAdmit(
   database: Database,
   rules: OwnedRules,
   clock: Clock,
 ): PostgresOperations["admit"] {
+  const batches = openBatches<AskedOrder>(database, {
+    statement: admit,
+    busyMs: rules.busyMs,
+    values: (orders, lockMs) => [...valuesOf(orders, rules), lockMs, clock()],
+  });
   return async (order) => {
+    const { accountId, keyId } = order.caller;
+    const asked = { ...order, accountId, lockedAs: keyId, onlyOnce: order.requestId };
     for (let tries = 1; ; tries += 1) {
       try {
-        const [row] = await database.query(admit, ...valuesOf(order, rules, tries > 1), clock());
-        if (row === undefined) throw new Error("ledger: no answer from admit");
-        return admissionOf(row, order, rules);
+        return admissionOf(await batches({ ...asked, repeated: tries > 1 }), order, rules);
       } catch (error) {
         if (!isLostAnswer(error) || tries >= limits.ledgerLostAnswerTries) throw error;
       }
@@ -42,22 +53,26 @@ export function openAdmit(
   };
 }
 
-function valuesOf(order: AdmitOrder, rules: OwnedRules, repeated: boolean): readonly unknown[] {
-  const { caller, outputTokensFitting, outputTokensRequested } = order;
-  const dot = caller.ticket?.indexOf(".") ?? 0;
+function valuesOf(orders: readonly AskedOrder[], rules: OwnedRules): readonly unknown[] {
+  const tickets = orders.map(({ caller: { ticket } }) => {
+    const dot = ticket?.indexOf(".") ?? 0;
+    return ticket === null ? [null, null] : [ticket.slice(0, dot), ticket.slice(dot + 1)];
+  });
   return [
-    caller.accountId,
-    caller.keyId,
-    order.requestId,
-    caller.ticket?.slice(0, dot) ?? null,
-    caller.ticket?.slice(dot + 1) ?? null,
-    repeated,
-    order.inputBound,
-    outputAllowanceCap(outputTokensRequested, outputTokensFitting),
-    outputTokensRequested !== null,
+    orders.map(({ caller }) => caller.accountId),
+    orders.map(({ caller }) => caller.keyId),
+    orders.map(({ requestId }) => requestId),
+    tickets.map(([atMs]) => atMs),
+    tickets.map(([, id]) => id),
+    orders.map(({ repeated }) => repeated),
+    orders.map(({ inputBound }) => inputBound),
+    orders.map(({ outputTokensFitting, outputTokensRequested }) =>
+      outputAllowanceCap(outputTokensRequested, outputTokensFitting),
+    ),
+    orders.map(({ outputTokensRequested }) => outputTokensRequested !== null),
+    orders.map(({ format }) => format),
+    orders.map(({ streamed }) => streamed),
     limits.outputAllowanceMax,
-    order.format,
-    order.streamed,
     rules.prices.inputNanosPerMillion,
     rules.prices.outputNanosPerMillion,
     rules.concurrencyPerAccount,

@@ -1,3 +1,5 @@
+import { planned } from "./accounts.sql.ts";
+
 /**
  * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.
  */
@@ -39,6 +41,23 @@ begin
     select a.balance_nanos, a.held_nanos into balance, held from tributary.account a where a.id = _account;
     if balance < _least then verdict := 'credit'; end if;
   end if;
+end
+$body$;
+
+-- The same for each of some callers, which stand in the order of their accounts' and keys' ids. _lock_ms: how long the lock
+-- of a key's window may be waited for; null: as long as a statement may take.
+create or replace function tributary.authorize_each(
+  _accounts text[], _keys text[], _hashes bytea[], _nonce bytea, _tickets text[], _limit bigint, _window_ms bigint,
+  _leasts bigint[], _lock_ms integer, _at_ms bigint
+) returns table (
+  place bigint, verdict text, live bigint, newest bigint, fits_at bigint, now bigint, balance bigint, held bigint
+) language plpgsql ${planned} as $body$
+begin
+  if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;
+  return query select q.place, r.*
+    from unnest(_accounts, _keys, _hashes, _tickets, _leasts) with ordinality as q(account, key, hash, ticket, least, place),
+      lateral tributary.authorize(
+        q.account, q.key, q.hash, _nonce, q.ticket, _limit, _window_ms, _at_ms, q.least) r;
 end
 $body$;
 

@@ -12,12 +12,13 @@ import {
   unknownKey,
 } from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
+import { openBatches, type BatchOrder } from "./batches.ts";
 import type { Clock, Database } from "./database.ts";
 
 const authorize = {
   name: "authorize",
-  text: `select verdict, live, newest, fits_at, now, balance, held
-    from tributary.authorize($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  text: `select place, verdict, live, newest, fits_at, now, balance, held
+    from tributary.authorize_each($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };
 const giveTicketBack = {
   name: "give-ticket-back",
@@ -25,30 +26,39 @@ const giveTicketBack = {
     from (select set_config('synchronous_commit', 'off', true)) as settings`,
 };
 
+interface AuthorizeRules {
+  readonly requestsPerMinute: number;
+  readonly prices: Prices;
+  readonly busyMs: number;
+}
+
 /** Nothing is cached: a revocation made by any replica holds from the next request on. */
 export function openAuthorize(
   database: Database,
-  rules: { readonly requestsPerMinute: number; readonly prices: Prices },
+  rules: AuthorizeRules,
   clock: Clock,
 ): Pick<PostgresOperations, "authorize" | "giveTicketBack"> {
   const nonce = randomBytes(16);
-  const { requestsPerMinute: limit } = rules;
+  const { busyMs, requestsPerMinute: limit } = rules;
   const leastNanos = leastCostNanos(rules.prices);
-  const ask: PostgresOperations["authorize"] = async (order) => {
-    const { accountId, keyId, secretHash, ticketId } = order;
-    const [row] = await database.query(
-      authorize,
-      accountId,
-      keyId,
-      Buffer.from(secretHash),
+  const batches = openBatches<AuthorizeOrder & BatchOrder>(database, {
+    statement: authorize,
+    busyMs,
+    values: (orders, lockMs) => [
+      orders.map((order) => order.accountId),
+      orders.map((order) => order.keyId),
+      orders.map((order) => Buffer.from(order.secretHash)),
       nonce,
-      ticketId,
+      orders.map((order) => order.ticketId),
       limit,
       limits.rateWindowMs,
+      orders.map((order) => (order.needsCredit ? leastNanos : 0n)),
+      lockMs,
       clock(),
-      order.needsCredit ? leastNanos : 0n,
-    );
-    if (row === undefined) throw new Error("ledger: no answer from authorize");
+    ],
+  });
+  const ask: PostgresOperations["authorize"] = async (order) => {
+    const row = await batches({ ...order, lockedAs: order.keyId, onlyOnce: null });
     return callerOf(row, order, { limit, leastNanos });
   };
   return {

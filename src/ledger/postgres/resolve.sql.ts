@@ -1,37 +1,89 @@
 import { limits } from "../../limits.ts";
+import { planned } from "./accounts.sql.ts";
 
 /**
  * How reservations end. The same rules in TypeScript: `sqlite/resolve.ts`.
  */
 export const resolveFunctions = `
--- Resolves a reservation once; _input_tokens null: nothing is charged.
+-- Resolves each of some reservations once; they stand in the order of their accounts' and their own ids, in which all
+-- replicas lock rows. _input_tokens null: nothing is charged. _lock_ms: as for admit_each.
+create or replace function tributary.settle_each(
+  _accounts text[], _requests text[], _outcomes text[], _input_tokens bigint[], _cached_input_tokens bigint[],
+  _output_tokens bigint[], _reasoning_tokens bigint[], _first_output_ms bigint[], _total_ms bigint[], _lock_ms integer,
+  _at_ms bigint
+) returns table (place bigint, charged bigint, applied boolean) language plpgsql ${planned} as $body$
+declare
+  _now bigint;
+  _one record;
+  _count bigint := 0;
+  _places bigint[];
+  _charges bigint[];
+  _deltas bigint[];
+  _holds bigint[];
+  _its_accounts text[];
+  _its_keys text[];
+  _its_requests text[];
+  _moved record;
+  _written bigint;
+begin
+  if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;
+  perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
+  _now := coalesce(_at_ms, tributary.now_ms());
+  for _one in
+    select q.*, r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million
+      from unnest(_accounts, _requests, _input_tokens, _output_tokens) with ordinality
+        as q(account, request, input_tokens, output_tokens, place)
+      left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
+      order by q.place
+  loop
+    place := _one.place;
+    applied := coalesce(_one.state = 'open', false);
+    -- A request that was never admitted holds and owes nothing; one that was resolved before is answered as it was then.
+    charged := coalesce(_one.charged_nanos, 0);
+    if applied then
+      if _one.input_tokens is not null then
+        charged := tributary.charge_nanos(_one.input_tokens, _one.output_tokens, _one.input_nanos_per_million,
+          _one.output_nanos_per_million, _one.reserved_nanos);
+      end if;
+      _count := _count + 1;
+      _places[_count] := place;
+      _charges[_count] := charged;
+      _deltas[_count] := -charged;
+      _holds[_count] := -_one.reserved_nanos;
+      _its_accounts[_count] := _one.account;
+      _its_keys[_count] := _one.key_id;
+      _its_requests[_count] := _one.request;
+    end if;
+    return next;
+  end loop;
+  if _count = 0 then return; end if;
+  _moved := tributary.move_each(_its_accounts, 'settle', _deltas, _holds, -1, _its_keys, _its_requests, null, _now);
+  update tributary.reservation r set state = 'settled', charged_nanos = q.charge, outcome = _outcomes[q.place],
+      input_tokens = _input_tokens[q.place], cached_input_tokens = _cached_input_tokens[q.place],
+      output_tokens = _output_tokens[q.place], reasoning_tokens = _reasoning_tokens[q.place], resolved_at_ms = _now,
+      first_output_ms = _first_output_ms[q.place], total_ms = _total_ms[q.place], resolved_sequence = q.sequence,
+      head = q.hash
+    from unnest(_its_accounts, _its_requests, _places, _charges, _moved.written_sequences, _moved.written_hashes)
+      as q(account, request, place, charge, sequence, hash)
+    where r.account_id = q.account and r.request_id = q.request;
+  get diagnostics _written = row_count;
+  if _written <> _count then
+    raise exception 'settle: of % reservations % were resolved: one stands among them twice', _count, _written;
+  end if;
+end
+$body$;
+
+-- One reservation, as replicas of the schemas before 9 ask.
 create or replace function tributary.settle(
   _account text, _request text, _outcome text, _input_tokens bigint, _cached_input_tokens bigint, _output_tokens bigint,
   _reasoning_tokens bigint, _first_output_ms bigint, _total_ms bigint, _at_ms bigint,
   out charged bigint, out applied boolean
 ) language plpgsql as $body$
-declare
-  _now bigint;
-  _row record;
-  _sequence bigint;
-  _hash bytea;
 begin
-  perform 1 from tributary.account a where a.id = _account for no key update;
-  _now := coalesce(_at_ms, tributary.now_ms());
-  select r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million into _row
-    from tributary.reservation r where r.account_id = _account and r.request_id = _request;
-  applied := coalesce(_row.state = 'open', false);
-  -- A request that was never admitted holds and owes nothing; one that was resolved before is answered as it was then.
-  if not applied then charged := coalesce(_row.charged_nanos, 0); return; end if;
-  charged := case when _input_tokens is null then 0 else tributary.charge_nanos(
-    _input_tokens, _output_tokens, _row.input_nanos_per_million, _row.output_nanos_per_million, _row.reserved_nanos) end;
-  select m.written_sequence, m.written_hash into _sequence, _hash
-    from tributary.move(_account, 'settle', -charged, -_row.reserved_nanos, -1, _row.key_id, _request, null, _now) m;
-  update tributary.reservation r set state = 'settled', charged_nanos = charged, outcome = _outcome,
-      input_tokens = _input_tokens, cached_input_tokens = _cached_input_tokens, output_tokens = _output_tokens,
-      reasoning_tokens = _reasoning_tokens, resolved_at_ms = _now, first_output_ms = _first_output_ms,
-      total_ms = _total_ms, resolved_sequence = _sequence, head = _hash
-    where r.account_id = _account and r.request_id = _request;
+  select e.charged, e.applied into charged, applied
+    from tributary.settle_each(array[_account], array[_request], array[_outcome], array[_input_tokens],
+      array[_cached_input_tokens], array[_output_tokens], array[_reasoning_tokens], array[_first_output_ms],
+      array[_total_ms], null, _at_ms) e;
 end
 $body$;
 

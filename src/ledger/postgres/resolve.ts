@@ -1,18 +1,24 @@
 import { limits } from "../../limits.ts";
+import type { Settlement } from "../ledger.ts";
 import { bigOf, idOf, numberOf, textOf } from "../row.ts";
+import { openBatches, type BatchOrder } from "./batches.ts";
 import type { Clock, Database } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
 import type { PostgresPresence } from "./presence.ts";
 
 const settle = {
   name: "settle",
-  text: "select charged, applied from tributary.settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+  text: `select place, charged, applied
+    from tributary.settle_each($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };
-// By request id alone: one statement renews what a replica runs, of many accounts, once in a third of a lease.
+// By request id alone: one statement renews what a replica runs, of many accounts, once in a third of a lease. It locks
+// rows in the order in which settlements do.
 const renew = {
   name: "renew",
-  text: `update tributary.reservation set lease_until_ms = coalesce($3, tributary.now_ms()) + $2, lease_ms = $2
-    where request_id = any($1::text[]) and state = 'open' returning request_id`,
+  text: `with mine as (select account_id, request_id from tributary.reservation
+      where request_id = any($1::text[]) and state = 'open' order by account_id, request_id for no key update)
+    update tributary.reservation r set lease_until_ms = coalesce($3, tributary.now_ms()) + $2, lease_ms = $2
+    from mine where r.account_id = mine.account_id and r.request_id = mine.request_id returning r.request_id`,
 };
 const due = {
   name: "due",
@@ -30,6 +36,7 @@ const sweep = { name: "sweep", text: "select tributary.sweep_rate($1, $2, $3)" }
 type Resolve = Pick<PostgresOperations, "settle" | "renew" | "expire" | "giveBackDead">;
 
 interface ResolveParts {
+  readonly busyMs: number;
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly presence: PostgresPresence | null;
@@ -39,23 +46,15 @@ interface ResolveParts {
 export function openResolve(database: Database, parts: ResolveParts): Resolve {
   const { clock, leaseMs, presence } = parts;
   const giveBackDue = openGiveBack(database, parts);
+  const batches = openBatches<Settlement & BatchOrder>(database, {
+    statement: settle,
+    busyMs: parts.busyMs,
+    values: (orders, lockMs) => [...valuesOf(orders), lockMs, clock()],
+  });
   return {
     async settle(settlement) {
-      const { usage } = settlement;
-      const [row] = await database.query(
-        settle,
-        settlement.accountId,
-        settlement.requestId,
-        settlement.outcome,
-        usage?.inputTokens ?? null,
-        usage?.cachedInputTokens ?? null,
-        usage?.outputTokens ?? null,
-        usage?.reasoningTokens ?? null,
-        settlement.firstOutputMs,
-        settlement.totalMs,
-        clock(),
-      );
-      if (row === undefined) throw new Error("ledger: no answer from settle");
+      const { requestId } = settlement;
+      const row = await batches({ ...settlement, lockedAs: requestId, onlyOnce: requestId });
       return { chargedNanos: bigOf(row, "charged"), applied: row["applied"] === true };
     },
     async renew(requestIds) {
@@ -77,6 +76,20 @@ export function openResolve(database: Database, parts: ResolveParts): Resolve {
       return { count: dead ? await giveBackDue(true) : 0, known };
     },
   };
+}
+
+function valuesOf(settlements: readonly Settlement[]): readonly unknown[] {
+  return [
+    settlements.map(({ accountId }) => accountId),
+    settlements.map(({ requestId }) => requestId),
+    settlements.map(({ outcome }) => outcome),
+    settlements.map(({ usage }) => usage?.inputTokens ?? null),
+    settlements.map(({ usage }) => usage?.cachedInputTokens ?? null),
+    settlements.map(({ usage }) => usage?.outputTokens ?? null),
+    settlements.map(({ usage }) => usage?.reasoningTokens ?? null),
+    settlements.map(({ firstOutputMs }) => firstOutputMs),
+    settlements.map(({ totalMs }) => totalMs),
+  ];
 }
 
 /** Gives back what dead processes held (`dead`), or reservations whose lease has ended. */

@@ -13,6 +13,7 @@ import type {
   PostgresOperations,
   StoreClient,
 } from "../store-operations.ts";
+import { limits } from "../../limits.ts";
 import { findPooling } from "./pooler.ts";
 import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
@@ -87,10 +88,11 @@ function openOperations(
   settings: PostgresStoreSettings,
   { clock, presence }: { readonly clock: Clock; readonly presence: PostgresPresence | null },
 ): PostgresOperations {
+  const { busyMs = limits.ledgerBusyMs, leaseMs } = settings;
   return {
-    ...openAuthorize(database, settings, clock),
-    admit: openAdmit(database, { ...settings, owner: presence?.owner ?? null }, clock),
-    ...openResolve(database, { clock, leaseMs: settings.leaseMs, presence }),
+    ...openAuthorize(database, { ...settings, busyMs }, clock),
+    admit: openAdmit(database, { ...settings, busyMs, owner: presence?.owner ?? null }, clock),
+    ...openResolve(database, { busyMs, clock, leaseMs, presence }),
     ...openAdministration(database, clock),
     ...openBooks(database, settings),
     checkpoint: openCheckpoint(database, clock),

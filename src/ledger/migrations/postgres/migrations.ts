@@ -26,4 +26,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
   { name: "0007-oldest", oldest: 7, sql: oldest },
   { name: "0008-operators", oldest: 7, sql: operators },
+  { name: "0009-batches", oldest: 7, sql: null },
 ];
