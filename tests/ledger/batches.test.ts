@@ -32,9 +32,9 @@ function openServer(): {
   readonly asked: Asked[];
   readonly clock: { nowMs: number };
   readonly outcomes: Map<string, unknown>;
-  send(...orders: readonly (string | Order)[]): void;
+  readonly send: (...orders: readonly (string | Order)[]) => void;
   /** Time passes, timers come due. */
-  wait(ms: number): Promise<void>;
+  readonly wait: (ms: number) => Promise<void>;
 } {
   const asked: Asked[] = [];
   const clock = { nowMs: 0 };
@@ -114,7 +114,7 @@ describe("batches of orders", () => {
     expect(namesOf(asked)).toEqual(["a1", "b1 c1 d1"]);
     asked[1]?.answer();
     await settled();
-    expect([...outcomes]).toEqual(["a1", "d1", "c1", "b1"].map((name) => [name, name]).toSorted());
+    expect(Object.fromEntries(outcomes)).toEqual({ a1: "a1", b1: "b1", c1: "c1", d1: "d1" });
     send("e1");
     await settled();
     expect(namesOf(asked).at(-1)).toBe("e1");
@@ -258,5 +258,13 @@ describe("batches of orders", () => {
     await wait(0);
     expect(outcomes.get("c1")).toBe("c1");
     expect(asked).toHaveLength(3);
+    // Who has waited for so long with others is not asked for apart any more.
+    send("d1", "e1");
+    await wait(0);
+    await wait(5_000);
+    asked.at(-1)?.fail(locked);
+    await wait(0);
+    expect(outcomes.get("d1")).toMatchObject({ reason: "too-long" });
+    expect(asked).toHaveLength(4);
   });
 });

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import type { PostgresServer } from "./postgres-server.ts";
+import type { PostgresDatabases } from "./postgres-server.ts";
 
 /** Between a replica and the server; can swallow the next answer and then cut the line. */
-export async function openProxy(server: PostgresServer): Promise<
+export async function openProxy(server: PostgresDatabases): Promise<
   AsyncDisposable & {
     url(database: string): string;
     loseNextAnswer(meanwhile?: () => Promise<unknown>): void;

@@ -31,8 +31,6 @@ export interface BatchParts<Order extends BatchOrder> {
   readonly busyMs: number;
   readonly monotonicMs?: () => number;
   readonly timers?: Timers;
-  /** Calls when all that has arrived by now has been read. */
-  readonly soon?: (step: () => void) => void;
 }
 
 interface Waiting<Order> {
@@ -50,109 +48,125 @@ export function openBatches<Order extends BatchOrder>(
   database: Pick<Database, "query">,
   parts: BatchParts<Order>,
 ): Batches<Order> {
-  const {
-    monotonicMs = () => performance.now(),
-    soon = setImmediate,
-    timers = quietTimers,
-  } = parts;
-  const queue: Waiting<Order>[] = [];
+  const gathering = new Gathering(database, parts);
+  return (order) => gathering.ask(order);
+}
+
+class Gathering<Order extends BatchOrder> {
+  private readonly database: Pick<Database, "query">;
+  private readonly parts: BatchParts<Order>;
+  private readonly queue: Waiting<Order>[] = [];
   // What waits for accounts whose rows another transaction keeps, or whose orders have failed others'.
-  const apart = new Map<string, Waiting<Order>[]>();
-  let underWay = false;
-  let timer: unknown = null;
+  private readonly apart = new Map<string, Waiting<Order>[]>();
+  private underWay = false;
+  private timer: unknown = null;
 
-  async function ask(batch: readonly Waiting<Order>[], lockMs: number | null): Promise<void> {
-    const values = parts.values(
-      batch.map(({ order }) => order),
-      lockMs,
-    );
-    const rows = new Map<number, Row>();
-    for (const row of await database.query(parts.statement, ...values))
-      rows.set(numberOf(row, "place"), row);
-    for (const [index, one] of batch.entries()) {
-      const row = rows.get(index + 1);
-      if (row === undefined)
-        one.reject(new Error(`ledger: no answer from ${parts.statement.name} for one of a batch`));
-      else one.resolve(row);
-    }
+  constructor(database: Pick<Database, "query">, parts: BatchParts<Order>) {
+    this.database = database;
+    this.parts = parts;
   }
 
-  /** What fails where one of several may be the cause is asked for again, each account's for itself. */
-  async function askTogether(batch: readonly Waiting<Order>[]): Promise<void> {
-    try {
-      await ask(batch, limits.ledgerBatchLockMs);
-    } catch (error) {
-      if (!mayBeOfOne(error)) rejectAll(batch, error);
-      else
-        for (const one of batch) {
-          const { accountId } = one.order;
-          const waiting = apart.get(accountId) ?? [];
-          waiting.push(one);
-          if (apart.has(accountId)) continue;
-          apart.set(accountId, waiting);
-          void askApart(accountId, waiting);
-        }
-    }
-  }
-
-  /** One account's orders, as long as there are any: the others do not wait for them. */
-  async function askApart(accountId: string, waiting: Waiting<Order>[]): Promise<void> {
-    // The rest of a batch that has failed joins its account first.
-    await Promise.resolve();
-    for (;;) {
-      const batch = take(waiting, monotonicMs());
-      if (batch.length === 0) break;
-      await ask(batch, null).catch((error: unknown) =>
-        batch.length > 1 && mayBeOfOne(error) ? askSingly(batch) : rejectAll(batch, error),
-      );
-    }
-    apart.delete(accountId);
-  }
-
-  async function askSingly(batch: readonly Waiting<Order>[]): Promise<void> {
-    for (const one of batch)
-      await ask([one], null).catch((error: unknown) => {
-        one.reject(error);
-      });
-  }
-
-  async function askAll(): Promise<void> {
-    const batch = take(queue, monotonicMs(), apart);
-    if (batch.length > 0) await askTogether(batch);
-    underWay = queue.length > 0;
-    if (underWay) soon(() => void askAll());
-  }
-
-  /** Those who wait behind a statement that gets no answer are told so when their own time is up. */
-  function watch(): void {
-    if (timer !== null) return;
-    const waiting = (): Waiting<Order>[][] => [queue, ...apart.values()];
-    const untilMs = Math.min(...waiting().map(([oldest]) => oldest?.untilMs ?? Infinity));
-    if (untilMs === Infinity) return;
-    timer = timers.set(
-      () => {
-        timer = null;
-        for (const orders of waiting()) dropLate(orders, monotonicMs());
-        watch();
-      },
-      Math.max(untilMs - monotonicMs(), 1),
-    );
-  }
-
-  return (order) => {
-    if (queue.length >= limits.ledgerWaitingMax)
+  ask(order: Order): Promise<Row> {
+    if (this.queue.length >= limits.ledgerWaitingMax)
       return Promise.reject(
         new StoreFault("busy", "too many operations wait for the ledger", { reason: "overloaded" }),
       );
     return new Promise((resolve, reject) => {
-      queue.push({ order, untilMs: monotonicMs() + parts.busyMs, resolve, reject });
-      if (underWay) watch();
-      else {
-        underWay = true;
-        soon(() => void askAll());
-      }
+      this.queue.push({ order, untilMs: this.nowMs() + this.parts.busyMs, resolve, reject });
+      if (this.underWay) this.watch();
+      else this.sendSoon();
     });
-  };
+  }
+
+  private nowMs(): number {
+    return this.parts.monotonicMs?.() ?? performance.now();
+  }
+
+  /** When all that has arrived by now has been read: what came in one turn goes together. */
+  private sendSoon(): void {
+    this.underWay = true;
+    setImmediate(() => void this.sendAll());
+  }
+
+  private async sendAll(): Promise<void> {
+    const batch = take(this.queue, this.nowMs(), this.apart);
+    if (batch.length > 0) await this.sendTogether(batch);
+    if (this.queue.length > 0) this.sendSoon();
+    else this.underWay = false;
+  }
+
+  /** What fails where one of several may be the cause is asked for again, each account's for itself. */
+  private async sendTogether(batch: readonly Waiting<Order>[]): Promise<void> {
+    try {
+      await this.send(batch, limits.ledgerBatchLockMs);
+    } catch (error) {
+      if (mayBeOfOne(error)) for (const one of batch) this.setApart(one);
+      else rejectAll(batch, error);
+    }
+  }
+
+  private setApart(one: Waiting<Order>): void {
+    const { accountId } = one.order;
+    const its = this.apart.get(accountId);
+    if (its !== undefined) {
+      its.push(one);
+      return;
+    }
+    const waiting = [one];
+    this.apart.set(accountId, waiting);
+    // The rest of its batch joins it first.
+    queueMicrotask(() => void this.sendApart(accountId, waiting));
+  }
+
+  /** One account's orders, as long as there are any: the others do not wait for them. */
+  private async sendApart(accountId: string, waiting: Waiting<Order>[]): Promise<void> {
+    for (;;) {
+      const batch = take(waiting, this.nowMs());
+      if (batch.length === 0) break;
+      await this.send(batch, null).catch((error: unknown) =>
+        batch.length > 1 && mayBeOfOne(error) ? this.sendSingly(batch) : rejectAll(batch, error),
+      );
+    }
+    this.apart.delete(accountId);
+  }
+
+  private async sendSingly(batch: readonly Waiting<Order>[]): Promise<void> {
+    for (const one of batch)
+      await this.send([one], null).catch((error: unknown) => {
+        one.reject(error);
+      });
+  }
+
+  private async send(batch: readonly Waiting<Order>[], lockMs: number | null): Promise<void> {
+    const { statement } = this.parts;
+    const orders = batch.map(({ order }) => order);
+    const rows = new Map<number, Row>();
+    for (const row of await this.database.query(statement, ...this.parts.values(orders, lockMs)))
+      rows.set(numberOf(row, "place"), row);
+    for (const [index, one] of batch.entries()) {
+      const row = rows.get(index + 1);
+      if (row !== undefined) one.resolve(row);
+      else one.reject(new Error(`ledger: no answer from ${statement.name} for one of a batch`));
+    }
+  }
+
+  /** Those who wait behind a statement that gets no answer are told so when their own time is up. */
+  private watch(): void {
+    if (this.timer !== null) return;
+    const untilMs = Math.min(...this.waiting().map(([oldest]) => oldest?.untilMs ?? Infinity));
+    if (untilMs === Infinity) return;
+    const due = (): void => {
+      this.timer = null;
+      for (const orders of this.waiting()) dropLate(orders, this.nowMs());
+      this.watch();
+    };
+    const delayMs = Math.max(untilMs - this.nowMs(), 1);
+    this.timer = (this.parts.timers ?? quietTimers).set(due, delayMs);
+  }
+
+  private waiting(): readonly Waiting<Order>[][] {
+    return [this.queue, ...this.apart.values()];
+  }
 }
 
 /**
