@@ -48,6 +48,8 @@ export const postgresTests: boolean =
 export async function startPostgres(
   settings: {
     readonly fsync?: boolean;
+    /** Whether the server collects statistics and vacuums by itself, at moments of its own; so where it is left out. */
+    readonly autovacuum?: boolean;
     /** Where its folder is made; absent: the system's for temporary files. */
     readonly parent?: string;
   } = {},
@@ -73,7 +75,7 @@ export async function startPostgres(
     const server = spawn(
       join(programs ?? "", "postgres"),
       // prettier-ignore
-      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
+      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", `autovacuum=${settings.autovacuum === false ? "off" : "on"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
       { ...options, stdio: "ignore" },
     );
     ended = once(server, "exit");

@@ -22,7 +22,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   let started: Promise<PostgresServer> | null = null;
   const door = createServer((socket) => {
     socket.on("error", () => undefined);
-    started ??= startPostgres();
+    started ??= startPostgres({ autovacuum: false });
     void started.then(
       (server) => socket.end(server.socket),
       (error: unknown) => socket.end(`error: ${String(error)}`),
