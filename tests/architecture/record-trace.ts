@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { type IncomingMessage, request as openRequest } from "node:http";
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { limits } from "../../src/limits.ts";
+import { systemTimers } from "../../src/timers.ts";
 import { delta, finish, openGate } from "../doubles/scripted-deployment.ts";
 import { startService } from "../service/start-service.ts";
 
@@ -29,7 +31,21 @@ async function entered(): Promise<readonly string[]> {
   return [...files].toSorted();
 }
 
+const bodyAskedFor = Promise.withResolvers<void>();
+/** Service, deployment and client share this event loop: what they do of themselves is done in a few of its turns. */
+async function rest(): Promise<void> {
+  for (let turn = 0; turn < 200; turn += 1) await nextTurn();
+}
+
 await using service = await startService({
+  clock: {
+    set(callback, delayMs) {
+      if (delayMs === limits.requestReceiveMs) bodyAskedFor.resolve();
+      return systemTimers.set(callback, delayMs);
+    },
+    clear: (timer) => systemTimers.clear(timer),
+    monotonicMs: () => performance.now(),
+  },
   environment: { TRIBUTARY_LOG_LEVEL: "silent" },
   // What looks at the event loop every 20 ms is no part of a request.
   telemetryTimers: { set: () => null, clear: () => undefined },
@@ -45,22 +61,24 @@ const request = openRequest(`${service.url}/v1/chat/completions`, {
     "content-length": Buffer.byteLength(body),
   },
 });
-// Background work of the start is over by then.
-await sleep(300);
+// What the start has asked of the ledger's thread was asked before this is.
+for await (const piece of (await fetch(`${service.url}/readyz`)).body ?? []) void piece;
+await rest();
 await entered();
 request.flushHeaders();
-await sleep(200);
+await bodyAskedFor.promise;
+await rest();
 const untilBody = await entered();
 request.end(body);
 const index = service.deployment.requests.length;
 await service.deployment.request(index);
-await sleep(50);
+await rest();
 const untilAnswer = await entered();
 gate.open();
 const [response] = (await once(request, "response")) as [IncomingMessage];
 let text = "";
 for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
 if (!text.endsWith("data: [DONE]\n\n")) throw new Error(`the request failed: ${text}`);
-await sleep(100);
+await rest();
 const untilEnd = await entered();
 process.stdout.write(`${JSON.stringify({ untilBody, untilAnswer, untilEnd }, null, 2)}\n`);

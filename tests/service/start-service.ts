@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import { type Gateway, openGateway } from "../../src/gateway.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
@@ -9,7 +8,7 @@ import { parseCredit } from "../../src/admission/price.ts";
 import { type LogDestination, openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { Timers } from "../../src/timers.ts";
-import type { ManualTimers } from "../doubles/manual-timers.ts";
+import { eventually } from "../doubles/eventually.ts";
 import {
   type ScriptedDeployment,
   startScriptedDeployment,
@@ -43,7 +42,7 @@ export interface TestService extends AsyncDisposable {
   post(path: string, body: unknown, init?: PostInit): Promise<Response>;
   /** Balance and held of an account in nanos, read from the ledger. */
   credit(accountId?: string): Promise<{ readonly balance: bigint; readonly held: bigint }>;
-  /** The same once nothing is held any more; throws after two seconds. */
+  /** The same once nothing is held any more. */
   settledCredit(accountId?: string): Promise<{ readonly balance: bigint; readonly held: bigint }>;
 }
 
@@ -60,8 +59,8 @@ export interface TestServiceSettings {
   readonly deployment?: ScriptedDeploymentSettings;
   /** Timers of the telemetry; the process's own where they are left out. */
   readonly telemetryTimers?: Timers;
-  /** Timers and clock of requests and their answers, which then stand still until a test moves them. */
-  readonly clock?: ManualTimers;
+  /** Timers and clock of requests and their answers; the process's own where they are left out. */
+  readonly clock?: Timers & { readonly monotonicMs: () => number };
 }
 
 /** Starts a service on a free loopback port with a ledger of its own in a temporary folder. */
@@ -101,7 +100,9 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
   const ledger = opened.use(await openOperatorLedger(config));
   const { first } = gateway;
   if (first === null) throw new Error("the ledger was not empty");
-  await ready(gateway);
+  // A deployment that refuses to say what it is never gets ready.
+  if (settings.deployment?.modelsStatus === undefined)
+    await eventually(() => (gateway.describe().ready ? true : null), "a deployment that is ready");
   const owned = opened.move();
   const { url } = gateway.address;
 
@@ -125,14 +126,11 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
     },
     post: (path, body, init = {}) => post(url + path, body, { key: first.secret, ...init }),
     credit,
-    async settledCredit(accountId) {
-      for (let tries = 0; tries < 100; tries += 1) {
+    settledCredit: (accountId) =>
+      eventually(async () => {
         const now = await credit(accountId);
-        if (now.held === 0n) return now;
-        await sleep(20);
-      }
-      throw new Error("credit is still held after two seconds");
-    },
+        return now.held === 0n ? now : null;
+      }, "an account that holds nothing"),
     async [Symbol.asyncDispose]() {
       await owned.disposeAsync();
       // Some who start a service are no tests, with no hook that looks.
@@ -146,10 +144,6 @@ export function configOf(environment: Readonly<Record<string, string>>): Config 
   const parsed = parseConfig(environment, tmpdir());
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   return parsed.config;
-}
-
-async function ready(gateway: Gateway): Promise<void> {
-  for (let tries = 0; tries < 200 && !gateway.describe().ready; tries += 1) await sleep(10);
 }
 
 /** Posts a body: text and bytes as they are, anything else as JSON. */
