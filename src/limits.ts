@@ -103,6 +103,11 @@ export const limits = {
   settlementWaitMs: 250,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
+  /**
+   * Characters of a chunk that goes to the connection itself. What waits of one is below `streamBufferedBytesMax`, so that
+   * a pause is always for chunks whose response tells when it may end.
+   */
+  chunkWrittenDirectlyMax: 64 * 1024,
   /** A reader that takes nothing of what waits for it for this long counts as gone: while its answer runs, and at its end. */
   readerStallMs: 600_000,
   readerStallAfterEndMs: 60_000,
@@ -354,3 +359,5 @@ if (limits.upstreamFrameUnseenCharactersMax > 2 * limits.upstreamFrameValuesMax)
   throw new Error("limits: frames that are parsed unseen could have many more values than others");
 if (limits.deploymentWordsCharactersMax > limits.upstreamRefusalBytesMax)
   throw new Error("limits: more of a refusal would be read than is received");
+if (3 * limits.chunkWrittenDirectlyMax > limits.streamBufferedBytesMax)
+  throw new Error("limits: a chunk that is written directly could be a reason to pause");

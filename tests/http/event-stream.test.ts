@@ -110,6 +110,29 @@ describe("a stream on the wire", () => {
     expect(bodiesOf(await wire(first + last, serve))).toEqual([chunks, chunks]);
   });
 
+  it("waits for the answer before it on its connection", async () => {
+    const streams: EventStream[] = [];
+    const asked =
+      "GET /1 HTTP/1.1\r\nhost: a\r\n\r\nGET /2 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    const answers = await wire(asked, (stream) => {
+      streams.push(stream);
+      const [first, second] = streams;
+      if (second === undefined) return;
+      second.open("second\n");
+      first?.open("first\n");
+      for (let round = 0; round < 3; round += 1) {
+        second.write("second\n");
+        first?.write("first\n");
+      }
+      second.end("");
+      first?.end("");
+    });
+    expect(bodiesOf(answers)).toEqual([
+      `${"6\r\nfirst\n\r\n".repeat(4)}0\r\n\r\n`,
+      `${"7\r\nsecond\n\r\n".repeat(4)}0\r\n\r\n`,
+    ]);
+  });
+
   it("may end without a last frame", async () => {
     const answer = await wire(
       "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
@@ -139,6 +162,18 @@ describe("a stream whose reader stops", () => {
     await read();
     await expect.poll(() => calls).toEqual(["pause", "resume"]);
     stream.end("data: last\n\n");
+  });
+
+  it("resumes it too where one chunk alone, on a connection that was empty, was the reason", async () => {
+    const { response, read } = await openPair();
+    const { stream, calls } = open(response);
+    stream.open("data: first\n\n");
+    await expect.poll(() => response.writableLength).toBe(0);
+    stream.write("x".repeat(16 * 1024 * 1024));
+    expect(calls).toEqual(["pause"]);
+    await read();
+    await expect.poll(() => calls).toEqual(["pause", "resume"]);
+    stream.end("");
   });
 
   it("sends it no keepalives, which would only fill memory, until it goes on", async () => {
