@@ -101,6 +101,8 @@ export const limits = {
   headersAfterMs: 2_000,
   /** How long a terminal frame waits for its settlement to be committed. */
   settlementWaitMs: 250,
+  /** Of a read from a deployment, at most; Node's own reads are as long. */
+  upstreamReadBytes: 64 * 1024,
   /** Unsent bytes of one stream after which the deployment is paused. */
   streamBufferedBytesMax: 1024 * 1024,
   /**

@@ -1,4 +1,5 @@
 import { Client, type Dispatcher } from "undici";
+import { openConnector } from "./shared-reads.ts";
 
 /** One connection that carries one request at a time. */
 export interface Connection {
@@ -32,7 +33,7 @@ export class Connections {
       // Prompts are processed for minutes before the first byte; the generation keeps its own time limits.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: this.#connectMs },
+      connect: openConnector(this.#connectMs),
       // Engines close idle connections after 5 s; to be first spares a retry.
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 60_000,

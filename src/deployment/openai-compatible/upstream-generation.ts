@@ -201,10 +201,11 @@ export class UpstreamGeneration implements RunningGeneration {
 
   /** Everything that came in one read: one batch of events, synchronously. */
   #read(phase: Answering, disposal: Disposal): void {
-    const [first, ...others] = phase.unread;
+    const { unread } = phase;
+    const [first] = unread;
     if (this.#phase !== phase || first === undefined) return;
-    phase.unread = [];
-    const bytes = others.length === 0 ? first : Buffer.concat([first, ...others]);
+    const bytes = unread.length === 1 ? first : Buffer.concat(unread);
+    unread.length = 0;
     const { reader } = phase;
     const fault = this.#caught(() => reader.add(bytes));
     this.#deliver(reader);

@@ -29,7 +29,7 @@ export interface Answering {
   readonly controller: Controller;
   readonly reader: AnswerReader;
   /** Chunks of one read, which `#read` takes together: undici calls once for each. */
-  unread: Uint8Array[];
+  readonly unread: Uint8Array[];
   signs: number;
   pieces: number;
   /** When the last piece of the answer came; before the first, when the first frame did. */
