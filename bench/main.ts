@@ -5,6 +5,7 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   (nothing)        requests, chunks and memory, arm beside arm
   peers            the same beside other gateways, which are installed for it
   attacks [NAME]   one account against another
+  streams          500, 1,000 and 1,500 streams of 20 chunks a second
   ledger           the ledger's steps in each store
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
@@ -36,6 +37,14 @@ if (what === "engine") {
       ? { only, seconds: 2, rounds: 1, timed: false }
       : { only, seconds: 6, rounds: 5, timed: true },
   );
+} else if (what === "streams") {
+  const { benchStreams } = await import("./streams.ts");
+  await benchStreams({
+    counts: name === undefined ? [500, 1_000, 1_500] : name.split(",").map(Number),
+    rounds: positive(values.rounds, 6),
+    seconds: positive(values.seconds, 6),
+    against: values.against ?? null,
+  });
 } else if (what === "ledger") {
   const { benchLedger } = await import("./ledger.ts");
   await benchLedger(smoke ? 100 : 1_500);
