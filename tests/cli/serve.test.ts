@@ -32,7 +32,6 @@ function ask(url: string, key: string, content: string): Promise<Response> {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ messages: [{ role: "user", content }], stream: true }),
-    signal: AbortSignal.timeout(6_000),
   });
 }
 

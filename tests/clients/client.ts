@@ -119,7 +119,10 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   throw new Error("nothing was thrown");
 }
 
-/** A step that says nothing for some milliseconds, which begin when the deployment gets there. */
+/**
+ * A step that says nothing for some milliseconds, which begin when the deployment gets there. Real time: the clients are
+ * programs of others, and what is looked at is whether they wait.
+ */
 export function silence(ms: number): Step {
   return {
     type: "wait",

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { delta, finish, statusAnswer, type Step } from "../doubles/scripted-deployment.ts";
+import {
+  delta,
+  finish,
+  openGate,
+  statusAnswer,
+  type Step,
+} from "../doubles/scripted-deployment.ts";
 import { startService, type TestService } from "../service/start-service.ts";
-import { type ClientKind, type Connection, connectTo, errorOf, modes, silence } from "./client.ts";
+import { type ClientKind, type Connection, connectTo, errorOf, modes } from "./client.ts";
 import { startRecorder } from "./recorder.ts";
 
 const errorStep: Step = {
@@ -112,10 +118,14 @@ export function describeErrors(kind: ClientKind, service: () => TestService): vo
   });
 }
 
+/** Stands for a wait until the client has what was written before. */
+const untilHeard: Step = { type: "hang" };
+
 function itThrowsInMidStream(kind: ClientKind, service: () => TestService): void {
   it.each([
     ["ends without a finish", [delta({ content: "half" })]],
-    ["is reset", [delta({ content: "half" }), silence(30), { type: "reset" }]],
+    // A reset takes with it what is on the way.
+    ["is reset", [delta({ content: "half" }), untilHeard, { type: "reset" }]],
     ["says an error", [delta({ content: "half" }), errorStep, finish("stop")]],
   ] as readonly (readonly [string, readonly Step[]])[])(
     "a stream throws, costs nothing and is not asked again when the deployment %s",
@@ -124,9 +134,15 @@ function itThrowsInMidStream(kind: ClientKind, service: () => TestService): void
       await using recorder = await startRecorder(service().url);
       const client = connectTo(kind, service(), { key, maxRetries: 2, url: recorder.url });
       const before = (await service().credit(accountId)).balance;
-      service().deployment.answerNext(...steps);
+      const gate = openGate();
+      service().deployment.answerNext(
+        ...steps.map((step) => (step === untilHeard ? gate.step : step)),
+      );
       const heard: string[] = [];
-      const onText = (piece: string): void => void heard.push(piece);
+      const onText = (piece: string): void => {
+        heard.push(piece);
+        gate.open();
+      };
       const error = await errorOf(client.streamed({ prompt: "Hello", onText }));
       expect(heard.join("")).toBe("half");
       expect(kind.describeError(error).message).toMatch(/deployment/i);

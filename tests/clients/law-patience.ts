@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, it } from "vitest";
 import {
   delta,
@@ -47,7 +46,7 @@ export function describeRetries(kind: ClientKind): void {
       service.deployment.answerAlways(...textAnswer("a place"));
       const startMs = performance.now();
       const fifth = client.streamed({ prompt: "Hello" });
-      while (recorder.statuses.length === 0) await sleep(5);
+      await expect.poll(() => recorder.statuses.length).toBeGreaterThan(0);
       leaving.abort();
       expect((await fifth).text).toBe("a place");
       expect(performance.now() - startMs).toBeGreaterThan(1_990);
