@@ -21,14 +21,6 @@ export interface SegmentScan {
   readonly call: string | null;
 }
 
-/** Divides a model's text; markers are never part of a piece, nor is what may become one. */
-export interface AnswerSegments {
-  readonly thinking: boolean;
-  add(text: string): SegmentScan;
-  /** What was held. `cut`: the allowance ended the answer, so that the beginning of a marker is not text. */
-  flush(cut: boolean): readonly SegmentPiece[];
-}
-
 /** How it begins, and whether the end of a thought is where a call begins. */
 export interface SegmentStart {
   readonly thinking: boolean;
@@ -38,12 +30,8 @@ export interface SegmentStart {
 /** Blanks are held back up to this, as those before a marker are not shown. */
 const blanksHeldMax = 64;
 
-/** Opens a divider. Without markers it gives every piece as it comes. */
-export function openAnswerSegments(markers: SegmentMarkers, start: SegmentStart): AnswerSegments {
-  return new Divider(markers, start);
-}
-
-class Divider implements AnswerSegments {
+/** Divides a model's text; markers are never part of a piece, nor is what may become one. Without any, all comes at once. */
+export class AnswerSegments {
   readonly #markers: SegmentMarkers;
   readonly #callAfterThought: boolean;
   #thinking: boolean;
@@ -89,6 +77,7 @@ class Divider implements AnswerSegments {
     }
   }
 
+  /** What was held. `cut`: the allowance ended the answer, so that the beginning of a marker is not text. */
   flush(cut: boolean): readonly SegmentPiece[] {
     const pieces: SegmentPiece[] = [];
     const held = this.#held;

@@ -6,7 +6,7 @@ import {
   type Token,
 } from "node-llama-cpp";
 import type { AnswerNews, FinishReason, GenerationOptions, Tool, Usage } from "./conversation.ts";
-import { openAnswerSegments, type AnswerSegments } from "./answer-segments.ts";
+import { AnswerSegments, type SegmentPiece } from "./answer-segments.ts";
 import { openStopGate, openTokenText, type StopGate } from "./answer-text.ts";
 import { writeForcedCall, type AnswerPlan, type CallPlan } from "./chat-prompt.ts";
 import { openJsonObjectEnd, type JsonObjectEnd } from "./json-object-end.ts";
@@ -37,18 +37,6 @@ export type AnswerStep =
   | { readonly type: "feed"; readonly tokens: Token[] }
   | { readonly type: "ended" };
 
-/** Turns a model's tokens into the events of an answer. */
-export interface Answer {
-  /** Whether the allowance has room for another token. */
-  readonly hasRoom: boolean;
-  /** Under which the next token is chosen. */
-  readonly grammar: LlamaGrammarEvaluationState | undefined;
-  /** The last tokens that are not to be repeated; arguments of calls may repeat any. */
-  penalized(most: number): Token[];
-  add(token: Token): AnswerStep | Promise<AnswerStep>;
-  end(reason: FinishReason): void;
-}
-
 type Phase =
   | { readonly type: "said" }
   | { readonly type: "name"; written: string }
@@ -62,14 +50,8 @@ type Phase =
 const on: AnswerStep = { type: "on" };
 const ended: AnswerStep = { type: "ended" };
 
-/** An answer that begins where the prompt ended, in a call where one is forced. */
-export async function openAnswer(order: AnswerOrder, parts: AnswerParts): Promise<Answer> {
-  const answer = new RunningAnswer(order, parts);
-  await answer.begin();
-  return answer;
-}
-
-class RunningAnswer implements Answer {
+/** Turns a model's tokens into the events of an answer. */
+export class Answer {
   readonly #order: AnswerOrder;
   readonly #parts: AnswerParts;
   readonly #segments: AnswerSegments;
@@ -86,12 +68,19 @@ class RunningAnswer implements Answer {
   #outputTokens = 0;
   #reasoningTokens = 0;
 
-  constructor(order: AnswerOrder, parts: AnswerParts) {
+  /** An answer that begins where the prompt ended, in a call where one is forced. */
+  static async open(order: AnswerOrder, parts: AnswerParts): Promise<Answer> {
+    const answer = new Answer(order, parts);
+    await answer.#begin();
+    return answer;
+  }
+
+  private constructor(order: AnswerOrder, parts: AnswerParts) {
     this.#order = order;
     this.#parts = parts;
     const { call, thinking, thought } = order.plan;
     const forced = call?.forced === true;
-    this.#segments = openAnswerSegments(
+    this.#segments = new AnswerSegments(
       {
         thoughtOpens: thought?.opens ?? [],
         thoughtCloses: thought?.closes ?? [],
@@ -102,10 +91,12 @@ class RunningAnswer implements Answer {
     this.#gate = this.#openGate();
   }
 
+  /** Whether the allowance has room for another token. */
   get hasRoom(): boolean {
     return this.#outputTokens < this.#order.outputTokensMax;
   }
 
+  /** Under which the next token is chosen. */
   get grammar(): LlamaGrammarEvaluationState | undefined {
     if (this.#grammar === undefined && this.#textGrammar !== null && !this.#segments.thinking) {
       this.#setGrammar(this.#textGrammar);
@@ -117,11 +108,12 @@ class RunningAnswer implements Answer {
     return this.#phase.type !== "said";
   }
 
+  /** The last tokens that are not to be repeated; arguments of calls may repeat any. */
   penalized(most: number): Token[] {
     return this.#inCall ? [] : this.#said.slice(-most);
   }
 
-  async begin(): Promise<void> {
+  async #begin(): Promise<void> {
     const { options, plan } = this.#order;
     if (plan.call?.forced === true) {
       if (!plan.thinking) await this.#enterCall(plan.call);
@@ -192,7 +184,7 @@ class RunningAnswer implements Answer {
   }
 
   /** True when a stop sequence was met. `last`: no text follows these pieces. */
-  #sayPieces(pieces: AnswerSegmentPieces, last: boolean): boolean {
+  #sayPieces(pieces: readonly SegmentPiece[], last: boolean): boolean {
     let shown = false;
     for (const { kind, text } of pieces) {
       if (kind === "reasoning") {
@@ -314,8 +306,6 @@ class RunningAnswer implements Answer {
     };
   }
 }
-
-type AnswerSegmentPieces = ReturnType<AnswerSegments["flush"]>;
 
 type SaidNews =
   | { readonly type: "text"; readonly kind: "text" | "reasoning"; readonly text: string }

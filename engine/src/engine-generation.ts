@@ -3,7 +3,7 @@ import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-
 import type { AnswerNews, GenerationOptions, SamplingDefaults } from "./conversation.ts";
 import type { AnswerPlan, ChatPrompt } from "./chat-prompt.ts";
 import { alonePriority, sharingPriority } from "./engine-batches.ts";
-import { openAnswer, type Answer, type AnswerParts } from "./engine-answer.ts";
+import { Answer, type AnswerParts } from "./engine-answer.ts";
 
 /**
  * Tokens of a prompt between two looks at cancellation: the library itself looks only before and after an evaluation.
@@ -180,7 +180,7 @@ function startAnswer(
     outputTokensMax: Math.min(generation.outputTokensMax, tools.contextTokens - tokens.length),
     isEnd: (token: Token) => tools.model.isEogToken(token) || endTokens.has(token),
   };
-  return openAnswer(order, tools);
+  return Answer.open(order, tools);
 }
 
 async function writeAnswer(work: AnswerWork): Promise<void> {

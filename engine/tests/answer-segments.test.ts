@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openAnswerSegments, type SegmentPiece } from "../src/answer-segments.ts";
+import { AnswerSegments, type SegmentPiece } from "../src/answer-segments.ts";
 
 const markers = {
   thoughtOpens: ["<think>"],
@@ -17,7 +17,7 @@ function divide(
   pieces: readonly string[],
   { callAfterThought = false, cut = false, thinking = false, marks = markers } = {},
 ): Divided {
-  const segments = openAnswerSegments(marks, { thinking, callAfterThought });
+  const segments = new AnswerSegments(marks, { thinking, callAfterThought });
   const said: SegmentPiece[] = [];
   for (const [index, piece] of pieces.entries()) {
     const scan = segments.add(piece);
@@ -84,7 +84,7 @@ describe("the divider of an answer", () => {
   });
 
   it("gives every piece as it comes where there are no markers", () => {
-    const segments = openAnswerSegments(
+    const segments = new AnswerSegments(
       { thoughtOpens: [], thoughtCloses: [], call: null },
       { thinking: false, callAfterThought: false },
     );
