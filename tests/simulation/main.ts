@@ -84,6 +84,7 @@ async function simulate(wishes: Wishes, stores: Stores): Promise<boolean> {
   console.log(
     `${store}: seeds ${String(first)} to ${String(first + count - 1)}, ${String(steps)} steps, ${seconds.toFixed(1)} s`,
   );
+  if (stores.told !== undefined) console.log(stores.told());
   console.log(`${String(count)} passed, 0 failed`);
   return true;
 }

@@ -130,6 +130,22 @@ export type Happening =
     }
   | { readonly type: "drain"; readonly replica: number; readonly restartAfterMs: number };
 
+const clumpMs = 4_000;
+
+/** The same with requests that arrive together, at one replica: they share what the store shares. */
+export function inClumps(plan: Plan): Plan {
+  const replicas = new Map<number, number>();
+  return {
+    ...plan,
+    requests: plan.requests.map((request) => {
+      const atMs = request.atMs - (request.atMs % clumpMs);
+      const replica = replicas.get(atMs) ?? request.replica;
+      replicas.set(atMs, replica);
+      return { ...request, atMs, replica };
+    }),
+  };
+}
+
 /** The plan of a seed. */
 export function planOf(seed: number): Plan {
   const random = openSequence(seed);

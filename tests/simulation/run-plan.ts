@@ -236,6 +236,7 @@ class Run {
         world,
         replica: process,
         execute: (calls) => this.execute(execute, calls, process),
+        inOrder: this.store.inOrder,
         fault: (call) => this.faultOf(call, slot),
         onSent: (call) => {
           this.sent(call);

@@ -1,4 +1,4 @@
-import { planOf, type Plan, type Rules } from "./plan.ts";
+import { inClumps, planOf, type Plan, type Rules } from "./plan.ts";
 import { runPlan, type Outcome } from "./run-plan.ts";
 import { shrinkPlan } from "./shrink.ts";
 import type { SimulatedStore } from "./simulated-store.ts";
@@ -6,6 +6,14 @@ import type { SimulatedStore } from "./simulated-store.ts";
 /** Gives every run an empty ledger. */
 export interface Stores {
   fresh(rules: Rules): SimulatedStore | Promise<SimulatedStore>;
+  /** Its statements are shared by requests: those of every second seed arrive in clumps. */
+  readonly sharesStatements?: true;
+  /** What has happened inside it until now, in words. */
+  readonly told?: () => string;
+}
+
+function planFor(seed: number, { sharesStatements }: Stores): Plan {
+  return sharesStatements === true && seed % 2 === 0 ? inClumps(planOf(seed)) : planOf(seed);
 }
 
 /** A seed that broke a rule, and the smallest plan found that still breaks it. */
@@ -19,7 +27,7 @@ export interface Finding {
 
 /** Runs one seed. */
 export async function runSeed(seed: number, stores: Stores): Promise<Outcome> {
-  const plan = planOf(seed);
+  const plan = planFor(seed, stores);
   return runPlan(plan, seed, { store: await stores.fresh(plan.rules), traced: false });
 }
 
@@ -27,7 +35,7 @@ export async function runSeed(seed: number, stores: Stores): Promise<Outcome> {
 export async function explainSeed(seed: number, rule: string, stores: Stores): Promise<Finding> {
   const run = async (plan: Plan, traced: boolean): Promise<Outcome> =>
     runPlan(plan, seed, { store: await stores.fresh(plan.rules), traced });
-  const plan = await shrinkPlan(planOf(seed), async (smaller) => {
+  const plan = await shrinkPlan(planFor(seed, stores), async (smaller) => {
     const { violation } = await run(smaller, false);
     return violation?.rule === rule;
   });

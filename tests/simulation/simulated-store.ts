@@ -9,6 +9,8 @@ export type Execute = (
 export interface SimulatedStore {
   /** Whose clock stamps a call: the caller's as it sends it, or the store's as it does it. */
   readonly clock: "caller" | "store";
+  /** The order in which it does calls that are on their way together; absent: as they were sent. */
+  readonly inOrder?: (calls: readonly StoreCall[]) => readonly StoreCall[];
   /** How long a process must be gone until what it held is given back; null: its leases alone count. */
   readonly graceMs: number | null;
   /** The store's code as one process has it, with whatever it remembers. */

@@ -8,6 +8,7 @@ import type {
 import { arrivedCall } from "../../src/ledger/sqlite/thread-messages.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 import type { CallFault } from "./plan.ts";
+import type { SimulatedStore } from "./simulated-store.ts";
 import type { Process, World } from "./world.ts";
 
 /** What lies between a replica and its store. */
@@ -16,12 +17,16 @@ export interface LinkParts {
   readonly replica: Process;
   /** Does the calls and looks at the tables. */
   readonly execute: (calls: readonly StoreCall[]) => Promise<readonly StoreAnswer[]>;
+  /** As the store has it; a store that shares statements gets more calls together. */
+  readonly inOrder: SimulatedStore["inOrder"];
   /** What becomes of this call; asked once a call. */
   readonly fault: (call: StoreCall) => CallFault;
   /** Called with every call as it is sent, and as it has been done. */
   readonly onSent: (call: StoreCall) => void;
   readonly onDone: (call: StoreCall) => void;
 }
+
+const companyMs = 50;
 
 interface Waiting {
   readonly call: StoreCall;
@@ -45,9 +50,11 @@ export function openStoreLink(parts: LinkParts): StoreClient {
   /** Calls that are on their way together are sometimes done in one transaction, as a group commit does. */
   async function arrive(first: Waiting): Promise<void> {
     if (!waiting.delete(first)) return;
-    const group = [first];
-    if (world.draws.chance(`${first.label} group`, 0.5)) group.push(...waiting);
-    for (const one of group) waiting.delete(one);
+    const together = [first];
+    if (world.draws.chance(`${first.label} group`, parts.inOrder === undefined ? 0.5 : 0.9))
+      together.push(...waiting);
+    for (const one of together) waiting.delete(one);
+    const group = inOrder(together);
     world.note(() => `store       ${group.map(({ label }) => `does ${label}`).join(", ")}`);
     const answers = await parts.execute(
       group.map(({ call, sentAtMs }) => arrivedCall(call, world.nowMs - sentAtMs)),
@@ -59,13 +66,30 @@ export function openStoreLink(parts: LinkParts): StoreClient {
     }
   }
 
+  function inOrder(together: readonly Waiting[]): readonly Waiting[] {
+    if (parts.inOrder === undefined) return together;
+    const byCall = new Map(together.map((one) => [one.call, one]));
+    return parts
+      .inOrder([...byCall.keys()])
+      .map((call) => byCall.get(call))
+      .filter((one) => one !== undefined);
+  }
+
+  /** What a store shares statements for arrives more often at one moment. */
+  function arrivalMs(label: string, delayMs: number): number {
+    if (parts.inOrder === undefined || !world.draws.chance(`${label} in company`, 0.7))
+      return delayMs;
+    const atMs = world.nowMs + delayMs;
+    return Math.ceil(atMs / companyMs) * companyMs - world.nowMs;
+  }
+
   function send(one: Waiting, delayMs: number): void {
     waiting.add(one);
     // Some stores live in the replica and die with it; others do what they were asked for whatever became of it. Only
     // who lives says so.
     const owned = one.call.name === "giveBackDead" || world.draws.chance(`${one.label} owned`, 0.5);
     const owner = owned ? replica : null;
-    world.after(delayMs, `${one.label} arrives`, owner, () => arrive(one));
+    world.after(arrivalMs(one.label, delayMs), `${one.label} arrives`, owner, () => arrive(one));
   }
 
   function call(name: OperationName, argument: unknown): Promise<never> {
@@ -102,7 +126,7 @@ export function openStoreLink(parts: LinkParts): StoreClient {
         );
       if (fault === "twice") {
         const again = {
-          call: sent,
+          call: { ...sent },
           label: `${label} again`,
           sentAtMs: world.nowMs,
           answer: () => {},
