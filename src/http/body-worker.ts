@@ -1,5 +1,3 @@
-import { readlinkSync } from "node:fs";
-import { constants, getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { prepareOpenaiPrompt } from "../deployment/openai-compatible/openai-prompt.ts";
 import type { PromptSettings } from "../deployment/deployment.ts";
@@ -18,25 +16,9 @@ import { prepareRequest, type PreparedRequest, type PromptBuilder } from "./prep
 const port = parentPort;
 if (port === null) throw new Error("body-worker.ts runs as a worker thread only");
 
-yieldToStreams();
-
 port.on("message", (task: SealedBodyTask) => {
   void answer(task).then(({ reply, transfer }) => port.postMessage(reply, transfer));
 });
-
-/**
- * Where cores are scarce, the event loop and the ledger go first. Linux knows threads by ids of their own, which only
- * this folder tells; elsewhere all threads stay equal.
- */
-function yieldToStreams(): void {
-  try {
-    const threadId = Number(readlinkSync("/proc/thread-self").split("/").at(-1));
-    const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
-    setPriority(threadId, Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
-  } catch {
-    // Another system, or one that hides /proc: the service is right without it, only less even.
-  }
-}
 
 type Reply = { readonly reply: BodyTaskAnswer; readonly transfer: ArrayBuffer[] };
 

@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from "node:module";
+import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { failureFromData } from "../failure.ts";
 import { limits } from "../limits.ts";
@@ -5,7 +7,13 @@ import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
 import { entryUrl } from "../worker-url.ts";
 import { openBodyThread } from "./body-thread.ts";
-import type { BodyTask, BodyTaskAnswer, CountedTokens, SealedBodyTask } from "./body-tasks.ts";
+import type {
+  BodyTask,
+  BodyTaskAnswer,
+  BodyThreadData,
+  CountedTokens,
+  SealedBodyTask,
+} from "./body-tasks.ts";
 import { openFairPool, type PoolThread } from "./fair-pool.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
@@ -51,9 +59,9 @@ function openThread(
   sealKeys: () => readonly SealKey[],
   timers: Timers,
 ): PoolThread<BodyTask, BodyTaskAnswer> {
-  const url = entryUrl("body-worker", import.meta.url);
+  const url = entryUrl("body-thread-entry", import.meta.url);
   const thread = openBodyThread<SealedBodyTask, BodyTaskAnswer>(
-    () => new Worker(url, { name: "body" }),
+    () => new Worker(url, { name: "body", workerData: threadData() }),
     timers,
   );
   return {
@@ -64,4 +72,10 @@ function openThread(
     },
     stop: () => thread.stop(),
   };
+}
+
+/** The folder that the process was given has one of its own for each version of Node, which is what it tells. */
+function threadData(): BodyThreadData {
+  const compiled = getCompileCacheDir();
+  return { compiledFolder: compiled === undefined ? null : dirname(compiled) };
 }
