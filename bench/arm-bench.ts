@@ -5,7 +5,7 @@ import { type Arm, openDirect, openNginx, openTributary, startMock } from "./arm
 import { pinToOtherCore } from "./children.ts";
 import { openFloor } from "./floor.ts";
 import { openConnections } from "./load.ts";
-import { describeRun } from "./machine.ts";
+import { describeRun, passedMinutes } from "./machine.ts";
 import { openPeer, peers } from "./peers.ts";
 import { openOnPostgres } from "./postgres-arm.ts";
 import { residentMebibytes } from "./process-usage.ts";
@@ -34,6 +34,8 @@ export interface ArmBench {
   readonly formats: readonly string[] | null;
   readonly rounds: number;
   readonly seconds: number;
+  /** No round is begun that would end later. */
+  readonly minutes: number;
   /** The folder of another checkout; null: none. */
   readonly against: string | null;
 }
@@ -56,12 +58,13 @@ export async function benchArms(bench: ArmBench): Promise<void> {
     ({ format, name }) => isIn(bench.scenarios, name) && isIn(bench.formats, format.name),
   );
   await run.measureOnce(scenarios, Math.min(bench.seconds, 1));
-  await run.measureInTurn(scenarios, bench.rounds);
+  const endMs = performance.now() + (bench.minutes - passedMinutes(startedAt)) * 60_000;
+  const rounds = await run.measureInTurn(scenarios, bench.rounds, endMs);
   run.measureMemory();
   if (isIn(bench.scenarios, "bodies")) await run.measureBodies(8);
   progress("");
-  const { rounds, seconds } = bench;
-  process.stdout.write(describeRun(run, { rounds, seconds, startedAt }));
+  const { minutes, seconds } = bench;
+  process.stdout.write(describeRun(run, { rounds, seconds, minutes, startedAt }));
   process.stdout.write(printTables(run.figures));
   if (bench.against !== null) process.stdout.write(printComparison(run.figures, before));
 }
@@ -70,7 +73,7 @@ export async function benchArms(bench: ArmBench): Promise<void> {
 export async function checkRatios(): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const bench = { peers: false, only: null, scenarios: null, formats: null, against: null };
-  const run = await openRun({ ...bench, rounds: 1, seconds: 1 }, stack);
+  const run = await openRun({ ...bench, rounds: 1, seconds: 1, minutes: 5 }, stack);
   await run.measureOnce(everyScenario, 0.1);
   await run.measureBodies(1);
   const compared = run.only(["floor", "sqlite"]);
@@ -100,7 +103,9 @@ async function openRun(bench: ArmBench, stack: AsyncDisposableStack): Promise<Be
     try {
       run.arms.push(stack.use(await open()));
     } catch (error) {
-      run.missing.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      const why = `${name}: ${error instanceof Error ? error.message : String(error)}`;
+      progress(why);
+      run.missing.push(why);
     }
   }
   return run;
@@ -129,7 +134,7 @@ function armsOf(bench: ArmBench, origin: string, folder: string): readonly ArmSo
   const sources: readonly ArmSource[] = [
     { name: "nginx", open: () => openNginx(origin, folder) },
     { name: "floor", open: () => openFloor(origin) },
-    { name: "floor-without-http", open: () => openFloor(origin, "raw") },
+    ...(bench.peers ? [] : [{ name: "floor-without-http", open: () => openFloor(origin, "raw") }]),
     ...own("", null),
     ...(bench.against === null ? [] : own(before, resolve(bench.against))),
     ...(bench.peers
@@ -175,9 +180,16 @@ export class BenchRun {
       }
   }
 
-  /** Every scenario with all arms before the next one, in an order that turns round by round. */
-  async measureInTurn(scenarios: readonly Scenario[], rounds: number): Promise<void> {
-    for (let round = 1; round <= rounds; round += 1)
+  /** Every scenario with all arms before the next one, in an order that turns round by round; how many rounds there were. */
+  async measureInTurn(
+    scenarios: readonly Scenario[],
+    rounds: number,
+    endMs = Number.POSITIVE_INFINITY,
+  ): Promise<number> {
+    let longestMs = 0;
+    for (let round = 1; round <= rounds; round += 1) {
+      const startMs = performance.now();
+      if (startMs + longestMs > endMs) return round - 1;
       for (const scenario of scenarios) {
         const { format, name } = scenario;
         progress(`round ${String(round)} of ${String(rounds)}: ${name}, ${format.name}`);
@@ -185,6 +197,9 @@ export class BenchRun {
         for (const arm of arms.filter((one) => has(one, format)))
           this.#add(arm, `${name}.${format.name}.`, await scenario.measure(arm, this.#load));
       }
+      longestMs = Math.max(longestMs, performance.now() - startMs);
+    }
+    return rounds;
   }
 
   measureMemory(): void {

@@ -29,6 +29,8 @@ export interface Arm extends AsyncDisposable {
   readonly databaseIds?: () => readonly number[];
   /** What it can answer in front of a deployment that speaks chat; absent: chat. */
   readonly formats?: readonly BenchFormat[];
+  /** How it names the model in a format; absent: as all do. */
+  readonly models?: Readonly<Partial<Record<BenchFormat["name"], string>>>;
   /** What it does for each request beside passing it on, or that it does not. */
   readonly does?: string;
   /** From the start of the process to the first answer; absent: not measured. */
@@ -122,7 +124,7 @@ export async function openTributary(
   const url = String(lines.find((line) => "url" in line)?.["url"]);
   // Off a terminal the first key is in a file, which the log names.
   const key = readFileSync(String(lines.find((line) => "file" in line)?.["file"]), "utf8").trim();
-  const body = JSON.stringify(chat.body({ chunks: 1, intervalMs: 0 }, null));
+  const body = JSON.stringify(chat.body({ chunks: 1, intervalMs: 0 }));
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const ask = (): Promise<Response> => fetch(url + chat.path, { method: "POST", headers, body });
   await answersWell(ask, { child, seconds: 10 });

@@ -25,13 +25,14 @@ export interface Connections extends Disposable {
   giveBack(url: URL, socket: Socket): void;
 }
 
-/** A request of `order` in a format; `ballast` comes before what the mock reads. */
+/** A request of `order` in a format, for an arm with its own name for the model. */
 export function buildRequest(
   order: MockOrder,
-  options: { readonly format?: BenchFormat; readonly ballast?: string } = {},
+  options: { readonly format?: BenchFormat; readonly ballast?: string; readonly arm?: Arm } = {},
 ): LoadRequest {
-  const format = options.format ?? chat;
-  const body = Buffer.from(JSON.stringify(format.body(order, options.ballast ?? null)));
+  const { arm, ballast, format = chat } = options;
+  const model = arm?.models?.[format.name];
+  const body = Buffer.from(JSON.stringify(format.body(order, { ballast, model })));
   return { format, chunks: order.chunks, body };
 }
 
@@ -72,7 +73,7 @@ type Framing =
 
 const lastChunk = "\r\n0\r\n\r\n";
 const chunkFraming = /\r\n[0-9a-f]+\r\n/gi;
-const keptText = 64;
+const keptText = 96;
 
 /**
  * Runs one streamed request to its end and rejects where the answer is not whole. `measure` is off in bursts, where
@@ -101,7 +102,7 @@ export function runStream(
   function readContents(text: string): void {
     if (!parts.measure) {
       tail = (tail + text.slice(-keptText)).slice(-keptText);
-      whole = tail.includes(request.format.end);
+      whole = tail.replace(chunkFraming, "").includes(request.format.end);
       return;
     }
     const plain = (tail + text).replace(chunkFraming, "");

@@ -1,22 +1,27 @@
 import { spawnSync } from "node:child_process";
 import { cpus, loadavg, release, totalmem, type } from "node:os";
-import type { BenchRun } from "./arm-bench.ts";
+import type { Arm } from "./arms.ts";
 import { markdown } from "./markdown.ts";
 
 /** Where, when and with what was measured, and what each arm does for a request. */
 export function describeRun(
-  run: BenchRun,
-  times: { readonly rounds: number; readonly seconds: number; readonly startedAt: Date },
+  run: { readonly arms: readonly Arm[]; readonly missing: readonly string[] },
+  times: {
+    readonly rounds: number;
+    readonly seconds: number;
+    readonly minutes: number;
+    readonly startedAt: Date;
+  },
 ): string {
   const [processor] = cpus();
   const load = loadavg().map((average) => average.toFixed(1));
-  const minutes = (Date.now() - times.startedAt.getTime()) / 60_000;
+  const minutes = passedMinutes(times.startedAt);
   const lines = [
     `${times.startedAt.toISOString().slice(0, 16)}, ${minutes.toFixed(0)} minutes, load average afterwards ${load.join(", ")}`,
     `${String(cpus().length)} cores, ${processor?.model.trim() ?? "unknown"}, ${String(Math.round(totalmem() / 2 ** 30))} GiB, ${type()} ${release().split("-")[0] ?? ""}`,
     `Node ${process.version}, ${firstLineOf("/usr/sbin/nginx", ["-v"])}`,
     `npm run bench -- ${process.argv.slice(2).join(" ")}`,
-    `${String(times.rounds)} rounds, windows of ${String(times.seconds)} s; medians (ranges)`,
+    `${String(times.rounds)} rounds in ${String(times.minutes)} minutes at most, windows of ${String(times.seconds)} s; medians (ranges)`,
     ...run.missing.map((one) => `left out: ${one}`),
   ];
   const table = run.arms
@@ -27,6 +32,11 @@ export function describeRun(
       formats: formats?.map((format) => format.name).join(", ") ?? "chat",
     }));
   return `${lines.join("\n")}\n\n${markdown(table)}`;
+}
+
+/** Since then, fractions included. */
+export function passedMinutes(startedAt: Date): number {
+  return (Date.now() - startedAt.getTime()) / 60_000;
 }
 
 /** nginx tells its version where errors go. */

@@ -9,7 +9,8 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   ledger           the ledger's steps in each store
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
---rounds N         --seconds N (a window) --against FOLDER (another checkout, beside this one)
+--rounds N         --seconds N (a window) --minutes N (at most)
+--against FOLDER (another checkout, beside this one)
 --smoke            a short round, for CI`;
 
 const { positionals, values } = parseArgs({
@@ -20,6 +21,7 @@ const { positionals, values } = parseArgs({
     formats: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
+    minutes: { type: "string" },
     against: { type: "string" },
   },
   allowPositionals: true,
@@ -57,7 +59,8 @@ if (what === "engine") {
     scenarios: list(values.scenarios),
     formats: list(values.formats) ?? (what === "peers" ? null : ["chat"]),
     rounds: positive(values.rounds, 6),
-    seconds: positive(values.seconds, 2),
+    seconds: positive(values.seconds, what === "peers" ? 1 : 2),
+    minutes: positive(values.minutes, 18),
     against: values.against ?? null,
   });
 } else throw new Error(usage);

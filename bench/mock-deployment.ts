@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { type MockOrder, stampDigits, stampNanos } from "./wire.ts";
 
 // A deployment that does nothing but send chunks of the usual size, each with the time at which it left.
@@ -10,23 +10,34 @@ const chunk = (delta: string, finish: string): string =>
   `data: ${head}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]}\n\n`;
 const usage = (tokens: number): string =>
   `data: ${head}"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":${String(tokens)},"total_tokens":${String(tokens + 16)}}}\n\n`;
+const role = chunk('{"role":"assistant","content":""}', "null");
 const [before = "", after = ""] = chunk('{"content":"<|"}', "null").split("|");
-/** The last digits of a stamp tell the chunks of one write apart; words are of all lengths, as a model's are. */
+/** The last digits of a stamp tell the chunks of one write apart. */
 const ordinalDigits = 3;
-const between = Array.from(
-  { length: 10 ** ordinalDigits },
-  (_, at) =>
-    `${String(at).padStart(ordinalDigits, "0")}> ${"internationally".slice(0, (at * 7) % 13)}${after}`,
-);
-let ordinal = 0;
 
-/** So many chunks that leave now, each with a content of its own. */
+/** A chunk without the first digits of its stamp, in the framing of HTTP. */
+interface Pattern {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Words are of all lengths, as a model's are. */
+const patterns: readonly Pattern[] = Array.from({ length: 10 ** ordinalDigits }, (_, at) => {
+  const word = "internationally".slice(0, (at * 7) % 13);
+  const rest = `${String(at).padStart(ordinalDigits, "0")}> ${word}${after}`;
+  const bytes = before.length + stampDigits - ordinalDigits + rest.length;
+  return { before: `${bytes.toString(16)}\r\n${before}`, after: `${rest}\r\n` };
+});
+let at = 0;
+
+/** So many chunks that leave now, each an HTTP chunk of its own, as engines send them however many go in one write. */
 function stamped(count: number): string {
   const stamp = stampNanos().toString().padStart(stampDigits, "0").slice(0, -ordinalDigits);
   let text = "";
   for (let sent = 0; sent < count; sent += 1) {
-    ordinal = (ordinal + 1) % between.length;
-    text += before + stamp + (between[ordinal] ?? after);
+    at = (at + 1) % patterns.length;
+    const pattern = patterns[at];
+    text += `${pattern?.before ?? ""}${stamp}${pattern?.after ?? ""}`;
   }
   return text;
 }
@@ -51,23 +62,27 @@ const server = createServer((request, response) => {
 /** The order is the last message; what comes before it is ballast. */
 function orderOf(body: string): MockOrder {
   type Content = string | { text: string }[];
-  const request = JSON.parse(body) as { messages: { content: Content }[] };
-  const content = request.messages.at(-1)?.content ?? "{}";
+  const { messages = [] } = JSON.parse(body) as { messages?: { content: Content }[] };
+  const content = messages.at(-1)?.content ?? '{"chunks":0,"intervalMs":0}';
   return JSON.parse(typeof content === "string" ? content : (content[0]?.text ?? "")) as MockOrder;
 }
 
 function answer(order: MockOrder, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
-  response.write(chunk('{"role":"assistant","content":""}', "null"));
-  if (order.intervalMs > 0) pace(order, response);
-  else burst(order, response);
+  response.flushHeaders();
+  // What is framed by hand goes past the response, which would frame a write as one chunk.
+  const { socket } = response;
+  if (socket === null) return;
+  socket.write(`${role.length.toString(16)}\r\n${role}\r\n`);
+  if (order.intervalMs > 0) pace(order, response, socket);
+  else burst(order, response, socket);
 }
 
 function end(order: MockOrder, response: ServerResponse): void {
   response.end(`${chunk("{}", '"stop"')}${usage(order.chunks)}data: [DONE]\n\n`);
 }
 
-function pace(order: MockOrder, response: ServerResponse): void {
+function pace(order: MockOrder, response: ServerResponse, socket: Socket): void {
   let sent = 0;
   const startMs = performance.now();
   const timer = setInterval(() => {
@@ -76,14 +91,14 @@ function pace(order: MockOrder, response: ServerResponse): void {
       order.chunks,
       Math.floor((performance.now() - startMs) / order.intervalMs),
     );
-    for (; sent < due; sent += 1) response.write(stamped(1));
+    for (; sent < due; sent += 1) socket.write(stamped(1));
     if (sent < order.chunks && !response.destroyed) return;
     clearInterval(timer);
     end(order, response);
   }, order.intervalMs);
 }
 
-function burst(order: MockOrder, response: ServerResponse): void {
+function burst(order: MockOrder, response: ServerResponse, socket: Socket): void {
   let sent = 0;
   const { chunks, writeBytes } = order;
   const atOnce =
@@ -94,8 +109,8 @@ function burst(order: MockOrder, response: ServerResponse): void {
     while (sent < chunks && !response.destroyed) {
       const count = Math.min(atOnce, chunks - sent);
       sent += count;
-      if (!response.write(stamped(count))) {
-        response.once("drain", more);
+      if (!socket.write(stamped(count))) {
+        socket.once("drain", more);
         return;
       }
     }

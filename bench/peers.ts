@@ -20,6 +20,7 @@ interface Peer {
   readonly does: string;
   readonly formats: readonly BenchFormat[];
   readonly key?: string;
+  readonly models?: NonNullable<Arm["models"]>;
   headers?(origin: string): Readonly<Record<string, string>>;
   /** How it is started so that it listens at `port` and asks `origin`; `installed` has its package. */
   start(where: {
@@ -32,6 +33,7 @@ interface Peer {
 
 const localhost = "127.0.0.1";
 const masterKey = "sk-bench";
+const bridgedModel = "service-llm-bridged";
 /** Python's gateways import for long on a busy machine. */
 const startSeconds = 120;
 
@@ -42,12 +44,15 @@ function router(name: string, spec: string, values: readonly string[]): Peer {
     package: { kind: "pip", spec },
     does: "passes on, retries, counts; no key, credit or ledger",
     formats: [chat],
-    start: ({ installed, origin, port }) =>
-      Promise.resolve({
+    start: async ({ installed, origin, port }) => {
+      // Both would take the same one.
+      const metricsPort = String(await freePort());
+      return {
         program: join(installed, "bin/python"),
         // prettier-ignore
-        values: [...values, "--worker-urls", origin, "--host", localhost, "--port", String(port), "--policy", "round_robin", "--log-level", "error"],
-      }),
+        values: [...values, "--prometheus-port", metricsPort, "--worker-urls", origin, "--host", localhost, "--port", String(port), "--policy", "round_robin", "--log-level", "error"],
+      };
+    },
   };
 }
 
@@ -86,6 +91,7 @@ export const peers: readonly Peer[] = [
     does: "one key from a file; without its database no other, no credit and no ledger",
     formats,
     key: masterKey,
+    models: { messages: bridgedModel, responses: bridgedModel },
     start: async ({ folder, installed, origin, port }) => {
       const config = join(folder, "litellm.json");
       await writeFile(config, JSON.stringify(liteLlmConfig(origin)));
@@ -107,7 +113,7 @@ function liteLlmConfig(origin: string): unknown {
   return {
     model_list: [
       { model_name: "service-llm", litellm_params: { model: "openai/mock", ...parameters } },
-      { model_name: "service-llm-bridged", litellm_params: bridged },
+      { model_name: bridgedModel, litellm_params: bridged },
     ],
     litellm_settings: { telemetry: false, drop_params: true },
     general_settings: { master_key: masterKey },
@@ -140,7 +146,7 @@ export async function openPeer(peer: Peer, origin: string, folder: string): Prom
       ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
       ...headers,
     },
-    body: JSON.stringify(chat.body({ chunks: 1, intervalMs: 0 }, null)),
+    body: JSON.stringify(chat.body({ chunks: 1, intervalMs: 0 })),
   };
   try {
     await answersWell(() => fetch(url, asked), { child, seconds: startSeconds });
@@ -156,6 +162,7 @@ export async function openPeer(peer: Peer, origin: string, folder: string): Prom
     headers,
     formats: peer.formats,
     does: peer.does,
+    models: peer.models ?? {},
     isPeer: true,
     processIds: () => processTree(child.pid ?? 0),
     [Symbol.asyncDispose]: () => stop(child),

@@ -53,11 +53,11 @@ function used(arm: Arm): Used {
 
 /** Clients that send one request after another: what a request costs, and how long its first token takes. */
 export function closedLoop(name: string, clients: number, format: BenchFormat = chat): Scenario {
-  const request = buildRequest({ chunks: answerChunks, intervalMs: 0 }, { format });
   return {
     name,
     format,
     async measure(arm, load) {
+      const request = buildRequest({ chunks: answerChunks, intervalMs: 0 }, { format, arm });
       const firsts: number[] = [];
       let errors = 0;
       const [counting, stopped] = [new AbortController(), new AbortController()];
@@ -105,7 +105,8 @@ export function paced(name: string, format: BenchFormat = chat): Scenario {
     format,
     async measure(arm, load) {
       const totalMs = load.seconds * 1_000 + 2 * rampMs;
-      const request = buildRequest({ chunks: totalMs / pacedMs, intervalMs: pacedMs }, { format });
+      const order = { chunks: totalMs / pacedMs, intervalMs: pacedMs };
+      const request = buildRequest(order, { format, arm });
       let [chunks, errors] = [0, 0];
       const running = inParallel(pacedStreams, () =>
         runStream(arm, request, {

@@ -26,21 +26,32 @@ export interface BenchFormat {
   readonly path: string;
   /** What the last event of a whole answer has, and no other. */
   readonly end: string;
-  body(order: MockOrder, ballast: string | null): Readonly<Record<string, unknown>>;
+  body(order: MockOrder, options?: BodyOptions): Readonly<Record<string, unknown>>;
 }
 
-const model = "service-llm";
+interface BodyOptions {
+  /** What comes before the order. */
+  readonly ballast?: string | undefined;
+  /** Absent: the name that every arm but one takes. */
+  readonly model?: string | undefined;
+}
 
-function messages(order: MockOrder, ballast: string | null): readonly unknown[] {
+const usual = "service-llm";
+
+function messages(order: MockOrder, ballast: string | undefined): readonly unknown[] {
   const asked = { role: "user", content: JSON.stringify(order) };
-  return ballast === null ? [asked] : [{ role: "user", content: ballast }, asked];
+  return ballast === undefined ? [asked] : [{ role: "user", content: ballast }, asked];
 }
 
 export const chat: BenchFormat = {
   name: "chat",
   path: "/v1/chat/completions",
   end: "data: [DONE]",
-  body: (order, ballast) => ({ model, stream: true, messages: messages(order, ballast) }),
+  body: (order, { ballast, model = usual } = {}) => ({
+    model,
+    stream: true,
+    messages: messages(order, ballast),
+  }),
 };
 
 /** Every wire format, by the name that an option gives it. */
@@ -50,7 +61,7 @@ export const formats: readonly BenchFormat[] = [
     name: "messages",
     path: "/v1/messages",
     end: "event: message_stop",
-    body: (order, ballast) => ({
+    body: (order, { ballast, model = usual } = {}) => ({
       model,
       stream: true,
       max_tokens: order.chunks + 16,
@@ -61,6 +72,10 @@ export const formats: readonly BenchFormat[] = [
     name: "responses",
     path: "/v1/responses",
     end: '"type":"response.completed"',
-    body: (order, ballast) => ({ model, stream: true, input: messages(order, ballast) }),
+    body: (order, { ballast, model = usual } = {}) => ({
+      model,
+      stream: true,
+      input: messages(order, ballast),
+    }),
   },
 ];
