@@ -25,6 +25,8 @@ export interface Gateway extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number; readonly url: string };
   /** The account and key made because the ledger was empty; the secret is shown nowhere else. */
   readonly first: FirstAccount | null;
+  /** Metrics in the Prometheus text format. */
+  metrics(): Promise<string>;
   describe(): DeploymentDescription;
   /** Fails `/readyz` from now on, and serves on: balancers turn to other replicas. */
   leave(): void;
@@ -102,6 +104,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   return {
     address: addressOf(server),
     first,
+    metrics: () => service.metrics(),
     describe: () => deployment.describe(),
     leave: () => void (service.state.leaving = true),
     drain,

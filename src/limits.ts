@@ -156,6 +156,15 @@ export const limits = {
   tokenizerGuessBytesPerToken: 3,
   /** 1e9 credits in nanos: sums of what an account may hold stay far inside 64 bits. */
   creditNanosMax: 1_000_000_000_000_000_000n,
+  /** Wrong operators' tokens of one address, the time in which they count, and how many addresses are remembered. */
+  failedTriesMax: 10,
+  failedTriesWindowMs: 60_000,
+  failedTriesAddressesMax: 10_000,
+  /** Bytes of a body of the operators' API; the largest object that it takes has some thousand. */
+  operatorBodyBytesMax: 65_536,
+  /** Rows of a page of the operators' API, unless and at most. */
+  pageRowsDefault: 50,
+  pageRowsMax: 500,
   /** 30 days: as long as a payment provider may send one event again. */
   keptAnswerMs: 30 * 86_400_000,
   /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */

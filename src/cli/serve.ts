@@ -3,6 +3,9 @@ import type { Gateway } from "../gateway.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { quietTimers } from "../timers.ts";
+import type { OperatorServer } from "../operators/operator-server.ts";
+import { openLedger } from "./open-ledger.ts";
+import { version } from "./version.ts";
 import { announce } from "./announce.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
 import { CommandError, type Shell } from "./command.ts";
@@ -43,7 +46,7 @@ export async function serve(shell: Shell): Promise<null> {
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
       watchYoungSpace(quietTimers);
-      await announce(gateway, {
+      const announced = announce(gateway, {
         config,
         log,
         shell,
@@ -51,6 +54,9 @@ export async function serve(shell: Shell): Promise<null> {
         stop: stop.first,
         isDownloading: () => progress.begun,
       });
+      await using operators = await openOperators(config, gateway, telemetry);
+      if (operators !== null) telemetry.lifecycle("operators listening", { url: operators.url });
+      await announced;
       await stop.first;
       if (config.drainDelaySeconds > 0) {
         gateway.leave();
@@ -63,6 +69,27 @@ export async function serve(shell: Shell): Promise<null> {
   }
   telemetry.lifecycle("stopped", {});
   return null;
+}
+
+/** The listener of operators, over a ledger of its own: what they read and change holds up no request. */
+async function openOperators(
+  config: Config,
+  gateway: Gateway,
+  telemetry: ServiceTelemetry,
+): Promise<OperatorServer | null> {
+  if (config.operator === null) return null;
+  const { listenForOperators } = await import("../operators/operator-server.ts");
+  try {
+    return await listenForOperators(config.operator, {
+      openLedger: () => openLedger(config, { creates: false }),
+      metrics: () => gateway.metrics(),
+      version,
+      onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
+    });
+  } catch (error) {
+    const { host, port } = config.operator;
+    throw cannotListen(error, { prefix: "TRIBUTARY_OPERATOR", host, port, exitCode: 2 });
+  }
 }
 
 /** null: it was stopped before it could start. */
@@ -85,12 +112,28 @@ async function open(
     });
   } catch (error) {
     if (signal.aborted && error instanceof Error && error.name === "AbortError") return null;
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    const address = `TRIBUTARY_HOST=${config.host} TRIBUTARY_PORT=${String(config.port)}`;
-    const remedy = listenRemedies[String(code)];
-    if (remedy === undefined) throw error;
-    throw new CommandError("cannot_listen", 1, `${address}: ${remedy}`);
+    const { host, port } = config;
+    throw cannotListen(error, { prefix: "TRIBUTARY", host, port, exitCode: 1 });
   }
+}
+
+/** What a start ends with where it cannot listen; any other error as it is. */
+function cannotListen(
+  error: unknown,
+  address: {
+    /** Of the names of the two settings. */
+    readonly prefix: string;
+    readonly host: string;
+    readonly port: number;
+    readonly exitCode: 1 | 2;
+  },
+): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  const remedy = listenRemedies[String(code)]?.replace("TRIBUTARY", address.prefix);
+  if (remedy === undefined) return error;
+  const { exitCode, host, port, prefix } = address;
+  const words = `${prefix}_HOST=${host} ${prefix}_PORT=${String(port)}: ${remedy}`;
+  return new CommandError("cannot_listen", exitCode, words);
 }
 
 const listenRemedies: Readonly<Record<string, string>> = {

@@ -13,6 +13,18 @@ type DatabaseConfig =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string; readonly connections: number };
 
+/** Where operators are listened to. */
+interface OperatorConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Whether another port is taken where this one is in use. */
+  readonly spare: boolean;
+  /** Host names beside `localhost` by which operators come. */
+  readonly names: readonly string[];
+}
+
+const operatorPortDefault = 8_081;
+
 /** A Config, or all that is wrong at once. Warnings do not stop the start. */
 export type ParsedConfig = { readonly warnings: readonly string[] } & (
   | { readonly ok: true; readonly config: Config }
@@ -38,6 +50,8 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
   return {
     host: readHost(read),
     port: readPort(read),
+    /** Where operators are listened to; null: nowhere. */
+    operator: readOperator(read),
     /** Absolute. */
     dataDir,
     /** Folder of downloaded weights. Absolute. */
@@ -101,6 +115,26 @@ function readPort(read: SettingReader): number {
     "Kubernetes sets it in every pod for a Service named tributary: set enableServiceLinks: false in the pod, or TRIBUTARY_PORT itself",
   );
   return 0;
+}
+
+function readOperator(read: SettingReader): OperatorConfig | null {
+  const host = read.value("TRIBUTARY_OPERATOR_HOST").replace(/^\[|\]$/g, "");
+  const text = read.value("TRIBUTARY_OPERATOR_PORT");
+  const url = read.value("TRIBUTARY_OPERATOR_URL");
+  const name = url === null ? null : (URL.parse(url)?.hostname ?? "");
+  if (name === "")
+    read.problem("TRIBUTARY_OPERATOR_URL", "write it as https://operators.example.org");
+  if (text === "off") return null;
+  const names = name === null ? [] : [name];
+  // A port that was not asked for gives way to a program that is there already.
+  if (text === null) {
+    const port = read.text("TRIBUTARY_PORT") === "0" ? 0 : operatorPortDefault;
+    return { host, port, spare: true, names };
+  }
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
+  if (port < 0 || port > 65_535)
+    read.problem("TRIBUTARY_OPERATOR_PORT", "write a port such as 8081, or off");
+  return { host, port, spare: false, names };
 }
 
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {

@@ -245,6 +245,24 @@ export const variables = {
     meaning:
       "how much of an answer the kernel may hold for a reader that has stopped; needs `node:ffi`, an experimental part of Node 26",
   },
+  TRIBUTARY_OPERATOR_HOST: {
+    kind: text("a host name or an IP address, without scheme and port"),
+    default: "127.0.0.1",
+    meaning: "where to listen for operators",
+  },
+  TRIBUTARY_OPERATOR_PORT: {
+    kind: text("a whole number from 0 to 65535, or `off`"),
+    default: null,
+    otherwise: "8081, or a free port where that is taken or `TRIBUTARY_PORT` is 0",
+    meaning: "where to listen for operators; `off`: nowhere",
+  },
+  TRIBUTARY_OPERATOR_URL: {
+    kind: text("an `http://` or `https://` address"),
+    default: null,
+    otherwise: "operators come by an address or `localhost`",
+    meaning:
+      "the address by which operators come through a proxy; requests for other names are refused",
+  },
   TRIBUTARY_API_KEY: {
     kind: text("a key of `tributary key create`"),
     default: null,

@@ -2,6 +2,7 @@ import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
+import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
   Account,
@@ -152,6 +153,21 @@ export interface LedgerAdministration<Secret extends string | null = string> {
   revokeOperator(id: string): Promise<OperatorRecord>;
   /** The operator whose token is presented; null: there is none, it has expired, or the operator was revoked. */
   findOperator(presentedToken: string): Promise<OperatorRecord | null>;
+  /** Changes what is not null. */
+  changeAccount(
+    id: string,
+    to: { readonly name: string | null; readonly status: Account["status"] | null },
+  ): Promise<Account>;
+  /** Null where there is no such key. */
+  findKey(id: string): Promise<KeyRecord | null>;
+  pageAccounts(page: Page): Promise<readonly Account[]>;
+  pageReceipts(query: ReceiptQuery): Promise<readonly Receipt[]>;
+  /** Entries of an account's journal, newest first; `before` is a number of an entry, or null. */
+  pageEntries(query: {
+    readonly accountId: string;
+    readonly before: number | null;
+    readonly rowsMax: number;
+  }): Promise<readonly EntryRow[]>;
   listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;

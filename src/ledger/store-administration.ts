@@ -36,6 +36,11 @@ export function openStoreAdministration(
       // A repeat answers the key of the first time, whose secret is nowhere.
       return { record, secret: record.id === key.id ? secret : null };
     },
+    changeAccount: (id, to) => run("changeAccount", { id, ...to, by }),
+    findKey: (id) => run("findKey", id),
+    pageAccounts: (page) => run("pageAccounts", page),
+    pageReceipts: (query) => run("pageReceipts", query),
+    pageEntries: (query) => run("pageEntries", query),
     listKeys: (accountId) => run("listKeys", accountId),
     revokeKey: (id) => run("revokeKey", { id, by }),
     sealKeys: () => run("sealKeys", { ...newSealKey(), by }),

@@ -11,6 +11,7 @@ export interface LifecycleEvent {
  */
 const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   listening: { level: "info" },
+  "operators listening": { level: "info" },
   first_key: {
     level: "info",
     remedy:

@@ -11,7 +11,16 @@ interface Allowance {
 // docs/ARCHITECTURE.md has the same table, with the reasons.
 const table: Readonly<Record<string, Allowance>> = {
   cli: {
-    folders: ["gateway.ts", "config", "http", "admission", "ledger", "deployment", "telemetry"],
+    folders: [
+      "gateway.ts",
+      "config",
+      "http",
+      "operators",
+      "admission",
+      "ledger",
+      "deployment",
+      "telemetry",
+    ],
   },
   "gateway.ts": {
     folders: [
@@ -41,6 +50,7 @@ const table: Readonly<Record<string, Allowance>> = {
       "telemetry",
     ],
   },
+  operators: { folders: ["admission", "ledger"] },
   generation: { folders: ["admission", "ledger", "deployment", "conversation", "telemetry"] },
   formats: { folders: ["conversation", "sse", "seal"] },
   admission: { folders: ["conversation"], modules: [] },
@@ -70,6 +80,10 @@ const packageHomes: Readonly<Record<string, string>> = {
   pino: "telemetry/",
   "prom-client": "telemetry/",
   "gpt-tokenizer": "http/",
+  hono: "operators/",
+  "@hono/node-server": "operators/",
+  "@hono/zod-openapi": "operators/",
+  zod: "operators/",
 };
 // What the published package installs. The engine is a program of its own: the service starts it and imports none of it.
 const installedPackages = Object.keys(manifest.dependencies);

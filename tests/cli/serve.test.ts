@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openOperatorsAnswerCheck } from "../operators/check-operator-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
 import { openFakeEngine } from "./fake-engine.ts";
 import { firstKeyOf, type Program, startProgram } from "./start-program.ts";
 
@@ -178,6 +180,23 @@ describe("serve", () => {
     ]);
     expect(program.stderr()).toBe("");
     expect(program.stdout()).not.toContain("MARKER");
+  });
+
+  it("listens for operators beside it, and ends with 2 where their port was asked for and is taken", async () => {
+    inspectWith(openOperatorsAnswerCheck);
+    await using engine = await openFakeEngine();
+    await using program = serve(engine.url);
+    const [, url = ""] = await program.waitFor(
+      /"url":"(http:[^"]+)","event":"operators listening"/,
+    );
+    expect((await fetch(`${url}/metrics`)).status).toBe(200);
+    const asked = await fetch(`${url}/api/v1/accounts`);
+    expect(asked.status).toBe(401);
+    expect(await asked.json()).toMatchObject({ code: "token_unknown" });
+    const { port } = new URL(url);
+    await using taken = serve(engine.url, { TRIBUTARY_OPERATOR_PORT: port });
+    expect(await taken.exited).toBe(2);
+    expect(taken.stderr()).toContain(`TRIBUTARY_OPERATOR_PORT=${port}: another program listens`);
   });
 
   it("ends with one line when the port is taken, and with 2 when a setting is wrong", async () => {

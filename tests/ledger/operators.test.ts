@@ -145,7 +145,13 @@ describe.each([
       expect(rows.map((row) => [row.actor, row.action, row.target, row.before, row.after])).toEqual(
         [
           ["oper_olga", "key.revoke", record.id, { revoked: false }, { revoked: true }],
-          ["oper_olga", "account.disable", id, { status: "active" }, { status: "disabled" }],
+          [
+            "oper_olga",
+            "account.disable",
+            id,
+            { name: "shop", status: "active" },
+            { name: "shop", status: "disabled" },
+          ],
           [
             "oper_olga",
             "account.credit",

@@ -88,18 +88,46 @@ export function* setAccountStatus(
   { id, status }: { readonly id: string; readonly status: Account["status"] },
   context: ChangeContext,
 ): Steps<Account> {
-  const row = yield* askOne(`${find} for no key update`, id);
-  if (row === null) throw unknownAccount(id);
+  return yield* changeAccount({ id, name: null, status }, context);
+}
+
+/** Changes what is not null; an account that has it already is left alone. */
+export function* changeAccount(
+  order: {
+    readonly id: string;
+    readonly name: string | null;
+    readonly status: Account["status"] | null;
+  },
+  context: ChangeContext,
+): Steps<Account> {
+  const row = yield* askOne(`${find} for no key update`, order.id);
+  if (row === null) throw unknownAccount(order.id);
   const before = accountOf(row);
-  if (before.status === status) return before;
-  yield* ask("update tributary.account set status = $2 where id = $1", id, status);
+  const after = {
+    ...before,
+    name: order.name ?? before.name,
+    status: order.status ?? before.status,
+  };
+  ensureName("account", after.name);
+  if (before.status === after.status && before.name === after.name) return before;
+  yield* ask(
+    "update tributary.account set name = $2, status = $3 where id = $1",
+    before.id,
+    after.name,
+    after.status,
+  );
   yield* audit(context, {
-    action: status === "active" ? "account.enable" : "account.disable",
+    action: actionOf(before, after),
     target: before.id,
-    before: { status: before.status },
-    after: { status },
+    before: { name: before.name, status: before.status },
+    after: { name: after.name, status: after.status },
   });
-  return { ...before, status };
+  return after;
+}
+
+function actionOf(before: Account, after: Account): string {
+  if (before.status === after.status) return "account.change";
+  return after.status === "active" ? "account.enable" : "account.disable";
 }
 
 /** Whether the ledger has no account at all. */

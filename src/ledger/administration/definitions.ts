@@ -1,5 +1,6 @@
 import type { Account, KeyRecord } from "../records.ts";
 import {
+  changeAccount,
   createAccount,
   creditAccount,
   isWithoutAccount,
@@ -11,6 +12,7 @@ import {
 import { listAudit } from "./audit.ts";
 import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
 import { createKey, listKeys, type NewKey, revokeKey } from "./key-administration.ts";
+import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { runOnce } from "./once.ts";
 import {
   createOperator,
@@ -22,11 +24,23 @@ import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
 
 /** Operations that only read: one snapshot each. */
-const looks = { findOperator, listAccounts, listAudit, listKeys, listOperators, showAccount };
+const looks = {
+  findKey,
+  findOperator,
+  listAccounts,
+  listAudit,
+  listKeys,
+  listOperators,
+  pageAccounts,
+  pageEntries,
+  pageReceipts,
+  showAccount,
+};
 
 /** Operations that write: one transaction each. */
 const changes = {
   addSealKey,
+  changeAccount,
   createAccount,
   createFirstAccount,
   createKey,

@@ -38,7 +38,7 @@ export interface NewOperatorToken extends PresentedToken {
   readonly expiresAtMs: number | null;
 }
 
-/** A token as somebody presents it, understood. Only the hash of its secret travels on. */
+/** A presented token, understood. Only the hash of its secret travels on. */
 export interface PresentedToken {
   readonly id: string;
   readonly secretHash: Uint8Array;

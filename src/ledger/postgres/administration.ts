@@ -45,7 +45,7 @@ export function openAdministration(database: Database, clock: Clock): Administra
 
 async function serverTime(query: Query): Promise<number> {
   const [row] = await query(readClock);
-  if (row === undefined) throw new Error("ledger: the server told no time");
+  if (row === undefined) throw new Error("ledger: the server answered no time");
   return numberOf(row, "now");
 }
 

@@ -1,0 +1,129 @@
+import { type JournalEntry, journalEntryOf } from "../journal.ts";
+import { unknownAccount } from "../operator-input.ts";
+import { type Receipt, receiptColumns, receiptOf } from "../receipt.ts";
+import { type Account, accountOf, keyOf, type KeyRecord } from "../records.ts";
+import { bigOf, bytesOf, type Row } from "../row.ts";
+import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
+
+/** Where a page begins: behind the row with this time and id; null: at the newest. */
+export interface PageStart {
+  readonly atMs: number;
+  readonly id: string;
+}
+
+/** One page of a list, newest first: rows that come in meanwhile move none of it. */
+export interface Page {
+  readonly after: PageStart | null;
+  readonly rowsMax: number;
+}
+
+/** Which receipts to list; null: not asked for. Times are those of admission. */
+export interface ReceiptQuery extends Page {
+  readonly accountId: string | null;
+  readonly keyId: string | null;
+  readonly state: Receipt["state"] | null;
+  readonly outcome: string | null;
+  readonly format: string | null;
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+  readonly chargedAtLeastNanos: bigint | null;
+}
+
+/** An entry of a journal with what the account had after it. */
+export interface EntryRow extends JournalEntry {
+  readonly balanceNanos: bigint;
+  readonly heldNanos: bigint;
+  readonly hash: Uint8Array;
+}
+
+/** A page of the accounts. */
+export function* pageAccounts(page: Page): Steps<readonly Account[]> {
+  const { text, values } = conditions([], page, ["created_at_ms", "id"]);
+  const rows = yield* ask(
+    `select id, name, balance_nanos, held_nanos, status, created_at_ms from tributary.account ${text}`,
+    ...values,
+  );
+  return rows.map(accountOf);
+}
+
+/** A page of the receipts, of running requests too. */
+export function* pageReceipts(query: ReceiptQuery): Steps<readonly Receipt[]> {
+  const filters = [
+    ["account_id =", query.accountId],
+    ["key_id =", query.keyId],
+    ["state =", query.state],
+    ["outcome =", query.outcome],
+    ["format =", query.format],
+    ["admitted_at_ms >=", query.sinceMs],
+    ["admitted_at_ms <", query.untilMs],
+    ["charged_nanos >=", query.chargedAtLeastNanos],
+  ] as const;
+  const { text, values } = conditions(filters, query, ["admitted_at_ms", "request_id"]);
+  const rows = yield* ask(`select ${receiptColumns} from tributary.reservation ${text}`, ...values);
+  return rows.map(receiptOf);
+}
+
+/** Entries of one account's journal, newest first, below a number; an unknown account throws an OperatorError. */
+export function* pageEntries(query: {
+  readonly accountId: string;
+  /** Entries with a lower number; null: from the newest. */
+  readonly before: number | null;
+  readonly rowsMax: number;
+}): Steps<readonly EntryRow[]> {
+  const account = yield* askOne(
+    "select balance_nanos, held_nanos from tributary.account where id = $1",
+    query.accountId,
+  );
+  if (account === null) throw unknownAccount(query.accountId);
+  // What an entry left is what the account has now without what came after it.
+  const later = yield* askOne(
+    `select coalesce(sum(balance_delta_nanos), 0) as balance, coalesce(sum(held_delta_nanos), 0) as held
+     from tributary.entry where account_id = $1 and sequence >= $2`,
+    query.accountId,
+    query.before ?? Number.MAX_SAFE_INTEGER,
+  );
+  let balanceNanos =
+    bigOf(account, "balance_nanos") - (later === null ? 0n : bigOf(later, "balance"));
+  let heldNanos = bigOf(account, "held_nanos") - (later === null ? 0n : bigOf(later, "held"));
+  const rows = yield* ask(
+    `select account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id, note, hash
+     from tributary.entry where account_id = $1 and sequence < $2 order by sequence desc
+     limit ${String(query.rowsMax)}`,
+    query.accountId,
+    query.before ?? Number.MAX_SAFE_INTEGER,
+  );
+  return rows.map((row) => {
+    const entry = journalEntryOf(row);
+    const after = { ...entry, balanceNanos, heldNanos, hash: bytesOf(row, "hash") };
+    balanceNanos -= entry.balanceDeltaNanos;
+    heldNanos -= entry.heldDeltaNanos;
+    return after;
+  });
+}
+
+/** One key, or null. */
+export function* findKey(id: string): Steps<KeyRecord | null> {
+  const row: Row | null = yield* askOne(
+    "select id, account_id, name, created_at_ms, revoked_at_ms from tributary.api_key where id = $1",
+    id,
+  );
+  return row === null ? null : keyOf(row);
+}
+
+type Filter = readonly [condition: string, value: StatementValue];
+
+function conditions(
+  filters: readonly Filter[],
+  { after, rowsMax }: Page,
+  [time, id]: readonly [time: string, id: string],
+): { readonly text: string; readonly values: readonly StatementValue[] } {
+  const wanted = filters.filter(([, value]) => value !== null);
+  const values = wanted.map(([, value]) => value);
+  const words = wanted.map(([condition], at) => `${condition} $${String(at + 1)}`);
+  if (after !== null) {
+    values.push(after.atMs, after.id);
+    words.push(`(${time}, ${id}) < ($${String(values.length - 1)}, $${String(values.length)})`);
+  }
+  const where = words.length === 0 ? "" : `where ${words.join(" and ")}`;
+  return { text: `${where} order by ${time} desc, ${id} desc limit ${String(rowsMax)}`, values };
+}

@@ -1,0 +1,127 @@
+import { z } from "@hono/zod-openapi";
+import type { EntryRow } from "../ledger/administration/lists.ts";
+import type { Account } from "../ledger/records.ts";
+import { administer, bodyOf, defineRoute, type OperatorApp } from "./route.ts";
+import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
+import {
+  accountPatchSchema,
+  accountSchema,
+  accountToJson,
+  creditSchema,
+  entrySchema,
+  entryToJson,
+  newAccountSchema,
+} from "./schemas.ts";
+
+const idParameter = z.object({ id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }) });
+const answered = { status: 200, description: "the account", schema: accountSchema } as const;
+
+const list = defineRoute(
+  "listAccounts",
+  {
+    method: "get",
+    path: "/accounts",
+    summary: "All accounts, newest first",
+    request: { query: z.strictObject(pageParameters) },
+  },
+  { status: 200, description: "a page of accounts", schema: pageSchema(accountSchema, "Account") },
+);
+const create = defineRoute(
+  "createAccount",
+  {
+    method: "post",
+    path: "/accounts",
+    summary: "Makes an account",
+    request: bodyOf(newAccountSchema),
+  },
+  answered,
+);
+const show = defineRoute(
+  "showAccount",
+  {
+    method: "get",
+    path: "/accounts/{id}",
+    summary: "One account",
+    request: { params: idParameter },
+  },
+  answered,
+);
+const change = defineRoute(
+  "changeAccount",
+  {
+    method: "patch",
+    path: "/accounts/{id}",
+    summary: "Changes an account",
+    request: { params: idParameter, ...bodyOf(accountPatchSchema) },
+  },
+  answered,
+);
+const credit = defineRoute(
+  "addCredit",
+  {
+    method: "post",
+    path: "/accounts/{id}/credits",
+    summary: "Adds credit, or takes some back where the amount is negative",
+    request: { params: idParameter, ...bodyOf(creditSchema) },
+  },
+  answered,
+);
+const entries = defineRoute(
+  "listEntries",
+  {
+    method: "get",
+    path: "/accounts/{id}/entries",
+    summary: "The account's journal, newest first",
+    request: { params: idParameter, query: z.strictObject(pageParameters) },
+  },
+  { status: 200, description: "a page of entries", schema: pageSchema(entrySchema, "Entry") },
+);
+
+/** Adds the routes about accounts and their credit. */
+export function addAccountRoutes(app: OperatorApp): void {
+  app.openapi(list, async (context) => {
+    const { cursor, limit } = context.req.valid("query");
+    const page = { after: startOf(cursor), rowsMax: limit + 1 };
+    const rows = await context.get("ledger").pageAccounts(page);
+    return context.json(
+      pageOf(rows, limit, { toJson: accountToJson, cursorOf: accountCursor }),
+      200,
+    );
+  });
+  app.openapi(create, async (context) => {
+    const { credit: creditNanos = 0n, name } = context.req.valid("json");
+    const ledger = await administer(context);
+    return context.json(accountToJson(await ledger.createAccount(name, creditNanos)), 200);
+  });
+  app.openapi(show, async (context) => {
+    const account = await context.get("ledger").showAccount(context.req.valid("param").id);
+    return context.json(accountToJson(account), 200);
+  });
+  app.openapi(change, async (context) => {
+    const { name = null, status = null } = context.req.valid("json");
+    const ledger = await administer(context);
+    const account = await ledger.changeAccount(context.req.valid("param").id, { name, status });
+    return context.json(accountToJson(account), 200);
+  });
+  app.openapi(credit, async (context) => {
+    const { amount, note = null } = context.req.valid("json");
+    const ledger = await administer(context);
+    const { id } = context.req.valid("param");
+    return context.json(accountToJson(await ledger.creditAccount(id, amount, note)), 200);
+  });
+  app.openapi(entries, async (context) => {
+    const { cursor, limit } = context.req.valid("query");
+    const accountId = context.req.valid("param").id;
+    const query = { accountId, before: numberOfCursor(cursor), rowsMax: limit + 1 };
+    const rows = await context.get("ledger").pageEntries(query);
+    return context.json(pageOf(rows, limit, { toJson: entryToJson, cursorOf: entryCursor }), 200);
+  });
+}
+
+function accountCursor(account: Account): string {
+  return `${String(account.createdAtMs)}.${account.id}`;
+}
+
+function entryCursor(entry: EntryRow): string {
+  return String(entry.sequence);
+}

@@ -1,0 +1,148 @@
+import { getConnInfo } from "@hono/node-server/conninfo";
+import { OpenAPIHono, type z } from "@hono/zod-openapi";
+import { bodyLimit } from "hono/body-limit";
+import type { StoreLedger } from "../ledger/store-ledger.ts";
+import { limits } from "../limits.ts";
+import { addAccountRoutes } from "./account-routes.ts";
+import type { FailedTries } from "./failed-tries.ts";
+import { addKeyRoutes } from "./key-routes.ts";
+import { addOperatorRoutes } from "./operator-routes.ts";
+import { answerProblem, problemOf, ProblemError } from "./problem.ts";
+import { addReportRoutes } from "./report-routes.ts";
+import type { OperatorApp, OperatorContext, OperatorVariables } from "./route.ts";
+
+/** What the API works with. */
+export interface OperatorApiParts {
+  /** Opened when it is first wanted: it is not the one that requests wait for. */
+  readonly ledger: () => Promise<StoreLedger>;
+  readonly tries: FailedTries;
+  readonly newId: (prefix: string) => string;
+  readonly now: () => number;
+  readonly version: string;
+  readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
+}
+
+/** The operators' API under /api/v1. */
+export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
+  const app: OperatorApp = new OpenAPIHono<{ Variables: OperatorVariables }>({
+    defaultHook: (result) => {
+      if (result.success) return;
+      const [issue] = result.error.issues;
+      const param = issue === undefined ? "" : paramOf(issue);
+      throw new ProblemError({
+        status: 400,
+        code: "invalid_value",
+        detail: `${param === "" ? "The body" : `\`${param}\``} ${issue === undefined ? "cannot be read" : wordsOf(issue)}.`,
+        ...(param === "" ? {} : { param }),
+      });
+    },
+  }).basePath("/api/v1");
+  app.use(async (context, next) => {
+    context.set("requestId", parts.newId("req_"));
+    await next();
+    context.header("x-request-id", context.get("requestId"));
+    context.header("cache-control", "no-store");
+  });
+  app.onError((error, context) => {
+    const requestId = context.get("requestId");
+    const problem = problemOf(error);
+    if (problem.status === 500) parts.onFailure({ requestId, cause: error });
+    return answerProblem(problem, requestId);
+  });
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const problem = {
+      status: 404,
+      code: "not_found",
+      detail: `There is no ${method} ${path}. /api/v1/openapi.json lists what there is.`,
+    } as const;
+    return answerProblem(problem, context.get("requestId"));
+  });
+  app.doc31("/openapi.json", operatorsDocument(parts.version));
+  app.openAPIRegistry.registerComponent("securitySchemes", "operator", {
+    type: "http",
+    scheme: "bearer",
+    description: "a token of an operator: `tributary operator create NAME --role owner` prints one",
+  });
+  app.use(bodyLimit({ maxSize: limits.operatorBodyBytesMax, onError: refuseBody }));
+  app.use(async (context, next) => {
+    await authenticate(context, parts);
+    await next();
+  });
+  addAccountRoutes(app);
+  addKeyRoutes(app);
+  addOperatorRoutes(app);
+  addReportRoutes(app, parts);
+  return app;
+}
+
+/** What the OpenAPI document says beside the routes. */
+export function operatorsDocument(
+  version: string,
+): Parameters<OperatorApp["getOpenAPI31Document"]>[0] {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Tributary: operators",
+      version,
+      description: "Accounts, keys, credit, receipts and usage of one service, for its operators.",
+      license: { name: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ operator: [] }],
+  };
+}
+
+async function authenticate(context: OperatorContext, parts: OperatorApiParts): Promise<void> {
+  const [, token] = /^Bearer (\S+)$/i.exec(context.req.header("authorization") ?? "") ?? [];
+  const address = getConnInfo(context).remote.address ?? "";
+  const ledger = await parts.ledger();
+  const operator = token === undefined ? null : await ledger.findOperator(token);
+  if (operator !== null) {
+    context.set("operator", operator);
+    context.set("ledger", ledger);
+    return;
+  }
+  if (token !== undefined && parts.tries.areTooMany(address))
+    throw new ProblemError({
+      status: 429,
+      code: "too_many_tries",
+      detail: "Too many wrong tokens came from this address. Wait a minute, or send a right one.",
+      retryAfterSeconds: Math.ceil(limits.failedTriesWindowMs / 1_000),
+    });
+  if (token !== undefined) parts.tries.add(address);
+  throw new ProblemError({
+    status: 401,
+    code: "token_unknown",
+    detail:
+      token === undefined
+        ? "Send the token of an operator as `Authorization: Bearer trop_...`. `tributary operator create` prints one."
+        : "The token is of no operator: it is misspelt, has expired, or was revoked. `tributary operator create` prints a new one.",
+  });
+}
+
+function refuseBody(): never {
+  throw new ProblemError({
+    status: 413,
+    code: "body_too_large",
+    detail: `The body has more than ${String(limits.operatorBodyBytesMax)} bytes.`,
+  });
+}
+
+type Issue = z.core.$ZodIssue;
+
+function paramOf(issue: Issue): string {
+  const path = issue.path.map(String);
+  const [unknown] = issue.code === "unrecognized_keys" ? issue.keys : [];
+  return [...path, ...(unknown === undefined ? [] : [unknown])].join(".");
+}
+
+function wordsOf(issue: Issue): string {
+  if (issue.code === "unrecognized_keys") return "is no field of this request. Leave it out";
+  if (issue.code === "invalid_type" && issue.input === undefined) return "is missing";
+  return issue.code === "custom" ? issue.message : `is not right: ${lowerFirst(issue.message)}`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

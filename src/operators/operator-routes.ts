@@ -1,0 +1,120 @@
+import { z } from "@hono/zod-openapi";
+import type { AuditRow } from "../ledger/administration/audit.ts";
+import { administer, bodyOf, defineRoute, type OperatorApp } from "./route.ts";
+import { numberOfCursor, pageOf, pageParameters, pageSchema } from "./paging.ts";
+import {
+  auditSchema,
+  auditToJson,
+  newOperatorSchema,
+  operatorSchema,
+  operatorToJson,
+  shownOperatorSchema,
+} from "./schemas.ts";
+
+const instant = z.iso.datetime({ offset: true });
+
+const list = defineRoute(
+  "listOperators",
+  { method: "get", path: "/operators", summary: "All operators, the revoked ones too" },
+  {
+    status: 200,
+    description: "the operators",
+    schema: z.object({ data: z.array(operatorSchema) }).openapi("Operators"),
+  },
+);
+const create = defineRoute(
+  "createOperator",
+  {
+    method: "post",
+    path: "/operators",
+    summary: "Makes an operator; its token is shown once",
+    request: bodyOf(newOperatorSchema),
+  },
+  { status: 200, description: "the operator with its token", schema: shownOperatorSchema },
+);
+const revoke = defineRoute(
+  "revokeOperator",
+  {
+    method: "delete",
+    path: "/operators/{id}",
+    summary: "Revokes an operator: its tokens end at once",
+    request: { params: z.object({ id: z.string().openapi({ example: "oper_5nXbTrMv2kQ0aZe" }) }) },
+  },
+  { status: 200, description: "the operator", schema: operatorSchema },
+);
+const audit = defineRoute(
+  "listAudit",
+  {
+    method: "get",
+    path: "/audit",
+    summary: "Who changed what, newest first",
+    request: {
+      query: z.strictObject({
+        ...pageParameters,
+        actor: z.string().optional(),
+        action: z.string().optional(),
+        target: z.string().optional(),
+        since: instant.optional(),
+        until: instant.optional(),
+      }),
+    },
+  },
+  { status: 200, description: "a page of the log", schema: pageSchema(auditSchema, "Audit") },
+);
+const rotate = defineRoute(
+  "rotateSealKey",
+  {
+    method: "post",
+    path: "/seal_keys",
+    summary: "A new key that seals reasoning; older ones go on opening",
+  },
+  {
+    status: 200,
+    description: "the id of the key",
+    schema: z.object({ id: z.string() }).openapi("SealKey"),
+  },
+);
+
+/** Adds the routes about operators and what they changed. */
+export function addOperatorRoutes(app: OperatorApp): void {
+  app.openapi(list, async (context) => {
+    const operators = await context.get("ledger").listOperators();
+    return context.json({ data: operators.map(operatorToJson) }, 200);
+  });
+  app.openapi(create, async (context) => {
+    const { expires_at: expires = null, name, role } = context.req.valid("json");
+    const ledger = await administer(context);
+    const expiresAtMs = expires === null ? null : Date.parse(expires);
+    const { record, secret } = await ledger.createOperator({ name, role, expiresAtMs });
+    return context.json({ ...operatorToJson(record), secret, secret_shown: secret === null }, 200);
+  });
+  app.openapi(revoke, async (context) => {
+    const ledger = await administer(context);
+    const operator = await ledger.revokeOperator(context.req.valid("param").id);
+    return context.json(operatorToJson(operator), 200);
+  });
+  app.openapi(audit, async (context) => {
+    const query = context.req.valid("query");
+    const { action = null, actor = null, cursor, limit, since, target = null, until } = query;
+    const rows = await context.get("ledger").listAudit({
+      actor,
+      action,
+      target,
+      sinceMs: since === undefined ? null : Date.parse(since),
+      untilMs: until === undefined ? null : Date.parse(until),
+      before: numberOfCursor(cursor),
+      rowsMax: limit + 1,
+    });
+    return context.json(pageOf(rows, limit, { toJson: auditToJson, cursorOf: auditCursor }), 200);
+  });
+  app.openapi(rotate, async (context) => {
+    const { id: actor } = context.get("operator");
+    // A key's secret is not kept for repeats; to rotate twice harms nothing.
+    const { id } = await context.get("ledger").administer({ actor, once: null }).rotateSealKey();
+    return context.json({ id }, 200);
+  });
+}
+
+function auditCursor(row: AuditRow): string {
+  return String(row.sequence);
+}

@@ -1,0 +1,36 @@
+import type { OperatorRole } from "../ledger/administration/operator-administration.ts";
+
+/** The least role of each operation: an owner may do everything, a viewer only what viewers may. */
+export const leastRoles = {
+  listAccounts: "viewer",
+  createAccount: "billing",
+  showAccount: "viewer",
+  changeAccount: "billing",
+  addCredit: "billing",
+  listEntries: "viewer",
+  listKeys: "viewer",
+  createKey: "billing",
+  findKeys: "viewer",
+  showKey: "viewer",
+  revokeKey: "billing",
+  sumUsage: "viewer",
+  listReceipts: "viewer",
+  showReceipt: "viewer",
+  listGenerations: "viewer",
+  listOperators: "viewer",
+  createOperator: "owner",
+  revokeOperator: "owner",
+  listAudit: "viewer",
+  verify: "viewer",
+  rotateSealKey: "owner",
+} as const satisfies Readonly<Record<string, OperatorRole>>;
+
+/** The name of an operation, which its OpenAPI document has too. */
+export type OperationId = keyof typeof leastRoles;
+
+const ranks: Readonly<Record<OperatorRole, number>> = { viewer: 0, billing: 1, owner: 2 };
+
+/** Whether a role may do what the other one may. */
+export function mayAct(role: OperatorRole, least: OperatorRole): boolean {
+  return ranks[role] >= ranks[least];
+}

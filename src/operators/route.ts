@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { createRoute, type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { ChangedBy } from "../ledger/administration/changed-by.ts";
+import type { OperatorRecord } from "../ledger/administration/operator-administration.ts";
+import type { LedgerAdministration } from "../ledger/ledger.ts";
+import type { StoreLedger } from "../ledger/store-ledger.ts";
+import { ProblemError } from "./problem.ts";
+import { leastRoles, mayAct, type OperationId } from "./roles.ts";
+
+/** What a request has once its token is known. */
+export interface OperatorVariables {
+  readonly requestId: string;
+  readonly operator: OperatorRecord;
+  readonly ledger: StoreLedger;
+}
+
+/** The application, as routes are added to it. */
+export type OperatorApp = OpenAPIHono<{ Variables: OperatorVariables }>;
+
+/** A request of the API. */
+export type OperatorContext = Context<{ Variables: OperatorVariables }>;
+
+const problemAnswer = {
+  description: "what is wrong and what to do",
+  content: {
+    "application/problem+json": {
+      schema: z
+        .object({
+          type: z.string(),
+          title: z.string(),
+          status: z.int(),
+          detail: z.string(),
+          code: z.string(),
+          request_id: z.string(),
+          param: z.string().optional(),
+        })
+        .openapi("Problem"),
+    },
+  },
+};
+
+/** A route with its role and its problems; `body` and `answers` are schemas of JSON. */
+export function defineRoute<
+  Route extends Omit<RouteConfig, "operationId" | "responses">,
+  Answer extends z.ZodType,
+>(
+  operationId: OperationId,
+  route: Route,
+  answer: { readonly status: 200 | 202; readonly description: string; readonly schema: Answer },
+) {
+  const least = leastRoles[operationId];
+  return createRoute({
+    ...route,
+    operationId,
+    middleware: async (context: OperatorContext, next: () => Promise<void>) => {
+      ensureRole(context, operationId);
+      await next();
+    },
+    description: `Needs the role ${least}.`,
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        content: { "application/json": { schema: answer.schema } },
+      },
+      default: problemAnswer,
+    },
+  });
+}
+
+function ensureRole(context: OperatorContext, operationId: OperationId): void {
+  const { name, role } = context.get("operator");
+  const least = leastRoles[operationId];
+  if (mayAct(role, least)) return;
+  throw new ProblemError({
+    status: 403,
+    code: "role_missing",
+    detail: `This needs the role ${least}, and ${JSON.stringify(name)} has ${role}. An owner can make an operator with it.`,
+  });
+}
+
+/** The operators' half of the ledger for a change of this request, once where it has an idempotency-key. */
+export async function administer(
+  context: OperatorContext,
+): Promise<LedgerAdministration<string | null>> {
+  const by: ChangedBy = { actor: context.get("operator").id, once: await readOnce(context) };
+  return context.get("ledger").administer(by);
+}
+
+async function readOnce({ req }: OperatorContext): Promise<ChangedBy["once"]> {
+  const key = req.header("idempotency-key");
+  if (key === undefined) return null;
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new ProblemError({
+      status: 400,
+      code: "invalid_value",
+      detail: "`idempotency-key` has 1 to 255 visible ASCII characters.",
+      param: "idempotency-key",
+    });
+  const body = new Uint8Array(await req.arrayBuffer());
+  const bodyHash = new Uint8Array(createHash("sha256").update(body).digest());
+  return { route: `${req.method} ${req.path}`, key, bodyHash };
+}
+
+/** A JSON body that has to be there. */
+export function bodyOf<Schema extends z.ZodType>(schema: Schema) {
+  return { body: { required: true, content: { "application/json": { schema } } } } as const;
+}

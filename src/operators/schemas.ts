@@ -1,0 +1,291 @@
+import { z } from "@hono/zod-openapi";
+import { formatCredit, parseCredit } from "../admission/price.ts";
+import {
+  operatorRoles,
+  type OperatorRecord,
+} from "../ledger/administration/operator-administration.ts";
+import type { AuditRow } from "../ledger/administration/audit.ts";
+import type { EntryRow } from "../ledger/administration/lists.ts";
+import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
+import { toHex } from "../ledger/journal.ts";
+import type { Account, KeyRecord } from "../ledger/records.ts";
+import type { UsageRow } from "../ledger/usage-sums.ts";
+import { limits } from "../limits.ts";
+
+// What the API takes and answers: each schema checks, types and documents, and beside it stands what fills it.
+
+const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
+const credits = z
+  .string()
+  .openapi({ description: "credits, as a decimal string", example: "9.999812" });
+const name = z.string().min(1).max(limits.nameCharactersMax);
+
+/** An amount of credits in a body, as nanos. */
+export const amount = z
+  .string()
+  .transform((text, context) => {
+    const nanos = parseCredit(text);
+    if (nanos !== null) return nanos;
+    context.addIssue({
+      code: "custom",
+      message:
+        "is no amount of credits: write it as a string such as 10, 0.25 or -3, with at most 9 decimals",
+    });
+    return z.NEVER;
+  })
+  .openapi({ type: "string", pattern: String.raw`^-?\d+(\.\d{1,9})?$`, example: "10" });
+
+/** An account. */
+export const accountSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    status: z.enum(["active", "disabled"]),
+    balance: credits,
+    held: credits,
+    available: credits,
+    created_at: time,
+  })
+  .openapi("Account");
+
+/** The account as `accountSchema` has it. */
+export function accountToJson(account: Account): z.infer<typeof accountSchema> {
+  return {
+    id: account.id,
+    name: account.name,
+    status: account.status,
+    balance: formatCredit(account.balanceNanos),
+    held: formatCredit(account.heldNanos),
+    available: formatCredit(account.balanceNanos - account.heldNanos),
+    created_at: isoTime(account.createdAtMs),
+  };
+}
+
+/** An account to make. */
+export const newAccountSchema = z
+  .strictObject({ name, credit: amount.optional() })
+  .openapi("NewAccount");
+
+/** What of an account to change. */
+export const accountPatchSchema = z
+  .strictObject({ name: name.optional(), status: z.enum(["active", "disabled"]).optional() })
+  .openapi("AccountPatch");
+
+/** Credit to add or to take back. */
+export const creditSchema = z
+  .strictObject({ amount, note: z.string().max(limits.noteCharactersMax).nullable().optional() })
+  .openapi("Credit");
+
+/** A key without its secret. */
+export const keySchema = z
+  .object({
+    id: z.string(),
+    account: z.string(),
+    name: z.string(),
+    created_at: time,
+    revoked_at: time.nullable(),
+  })
+  .openapi("Key");
+
+/** The key as `keySchema` has it. */
+export function keyToJson(key: KeyRecord): z.infer<typeof keySchema> {
+  return {
+    id: key.id,
+    account: key.accountId,
+    name: key.name,
+    created_at: isoTime(key.createdAtMs),
+    revoked_at: isoTimeOrNull(key.revokedAtMs),
+  };
+}
+
+/** A key to make. */
+export const newKeySchema = z.strictObject({ name: name.optional() }).openapi("NewKey");
+
+/** A secret that is shown once: null, and `secret_shown`, where this repeats the request that showed it. */
+const shownOnce = {
+  secret: z.string().nullable().openapi({ description: "shown once; only its hash is stored" }),
+  secret_shown: z
+    .boolean()
+    .openapi({ description: "true where an earlier request with this idempotency-key showed it" }),
+};
+
+/** A key with its secret. */
+export const shownKeySchema = keySchema.extend(shownOnce).openapi("ShownKey");
+
+/** An operator. */
+export const operatorSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    role: z.enum(operatorRoles),
+    created_at: time,
+    revoked_at: time.nullable(),
+  })
+  .openapi("Operator");
+
+/** The operator as `operatorSchema` has it. */
+export function operatorToJson(operator: OperatorRecord): z.infer<typeof operatorSchema> {
+  const { createdAtMs, id, revokedAtMs, role } = operator;
+  const times = { created_at: isoTime(createdAtMs), revoked_at: isoTimeOrNull(revokedAtMs) };
+  return { id, name: operator.name, role, ...times };
+}
+
+/** An operator to make. */
+export const newOperatorSchema = z
+  .strictObject({
+    name,
+    role: z.enum(operatorRoles),
+    expires_at: time.nullable().optional().openapi({ description: "when its token expires" }),
+  })
+  .openapi("NewOperator");
+
+/** An operator with its token. */
+export const shownOperatorSchema = operatorSchema.extend(shownOnce).openapi("ShownOperator");
+
+/** An entry of a journal. */
+export const entrySchema = z
+  .object({
+    sequence: z.int(),
+    at: time,
+    kind: z.string(),
+    amount: credits.openapi({ description: "what it did to the balance" }),
+    held_change: credits,
+    balance: credits.openapi({ description: "the balance after it" }),
+    held: credits.openapi({ description: "what was held after it" }),
+    actor: z.string(),
+    request: z.string().nullable(),
+    note: z.string().nullable(),
+    hash: z.string().openapi({ description: "64 hexadecimal digits" }),
+  })
+  .openapi("Entry");
+
+/** The entry as `entrySchema` has it. */
+export function entryToJson(entry: EntryRow): z.infer<typeof entrySchema> {
+  return {
+    sequence: entry.sequence,
+    at: isoTime(entry.atMs),
+    kind: entry.kind,
+    amount: formatCredit(entry.balanceDeltaNanos),
+    held_change: formatCredit(entry.heldDeltaNanos),
+    balance: formatCredit(entry.balanceNanos),
+    held: formatCredit(entry.heldNanos),
+    actor: entry.actor,
+    request: entry.requestId,
+    note: entry.note,
+    hash: toHex(entry.hash),
+  };
+}
+
+/** A receipt. */
+export const receiptSchema = z
+  .object({
+    id: z.string(),
+    account: z.string(),
+    key: z.string(),
+    format: z.string(),
+    streamed: z.boolean(),
+    state: z.enum(["open", "settled", "expired"]),
+    outcome: z.string().nullable(),
+    input_bound: z.int(),
+    output_allowance: z.int(),
+    prices: z.object({ input: credits, output: credits }),
+    reserved: credits,
+    charged: credits.nullable(),
+    usage: z
+      .object({
+        input_tokens: z.int(),
+        cached_input_tokens: z.int(),
+        output_tokens: z.int(),
+        reasoning_tokens: z.int(),
+      })
+      .nullable(),
+    admitted_at: time,
+    resolved_at: time.nullable(),
+    first_output_ms: z.int().nullable(),
+    total_ms: z.int().nullable(),
+    head: z.string(),
+  })
+  .openapi("Receipt");
+
+/** The receipt as `receiptSchema` has it, and as callers and commands get it. */
+export function receiptOfApi(receipt: Receipt): z.infer<typeof receiptSchema> {
+  // `receiptToJson` has these members; the tests hold its answers against the schema.
+  return receiptToJson(receipt) as z.infer<typeof receiptSchema>;
+}
+
+/** The requests of one account and one group, added up. */
+export const usageSchema = z
+  .object({
+    account: z.string(),
+    group: z
+      .string()
+      .openapi({ description: "begin of the hour or day, id of the key, or format" }),
+    requests: z.int(),
+    input_tokens: z.int(),
+    cached_input_tokens: z.int(),
+    output_tokens: z.int(),
+    reasoning_tokens: z.int(),
+    charged: credits,
+  })
+  .openapi("Usage");
+
+/** The sums as `usageSchema` has them. */
+export function usageToJson(row: UsageRow): z.infer<typeof usageSchema> {
+  return {
+    account: row.accountId,
+    group: row.group,
+    requests: row.requests,
+    input_tokens: row.inputTokens,
+    cached_input_tokens: row.cachedInputTokens,
+    output_tokens: row.outputTokens,
+    reasoning_tokens: row.reasoningTokens,
+    charged: formatCredit(row.chargedNanos),
+  };
+}
+
+const facts = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
+
+/** A row of the audit log. */
+export const auditSchema = z
+  .object({
+    sequence: z.int(),
+    at: time,
+    actor: z.string(),
+    action: z.string(),
+    target: z.string(),
+    before: facts.nullable(),
+    after: facts.nullable(),
+  })
+  .openapi("AuditRow");
+
+/** The row as `auditSchema` has it. */
+export function auditToJson(row: AuditRow): z.infer<typeof auditSchema> {
+  const { action, actor, after, atMs, before, sequence, target } = row;
+  return { sequence, at: isoTime(atMs), actor, action, target, before, after };
+}
+
+/** How the verification that was started last went on, of this process. */
+export const verificationSchema = z
+  .object({
+    state: z.enum(["never", "running", "ended", "failed"]),
+    started_at: time.nullable(),
+    ended_at: time.nullable(),
+    report: z
+      .object({
+        ok: z.boolean(),
+        entries: z.int(),
+        accounts: z.int(),
+        problems: z.array(z.record(z.string(), z.unknown())),
+        problems_total: z.int(),
+      })
+      .nullable(),
+  })
+  .openapi("Verification");
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms);
+}

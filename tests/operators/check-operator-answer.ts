@@ -1,0 +1,66 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { openOperatorApi, operatorsDocument } from "../../src/operators/api.ts";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import type { AnswerHead, AnswerInspection } from "../wire/watch-answers.ts";
+
+/** The operators' OpenAPI document as far as it says what an answer is. */
+interface Document {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>
+    >
+  >;
+}
+
+const api = openOperatorApi({
+  ledger: () => Promise.reject(new Error("there is no ledger here")),
+  tries: { areTooMany: () => false, add: () => {} },
+  newId: (prefix) => prefix,
+  now: () => 0,
+  version: "0.0.0",
+  onFailure: () => {},
+});
+const document = api.getOpenAPI31Document(operatorsDocument("0.0.0")) as unknown as Document;
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+ajv.addSchema(document, "document");
+const problem = { $ref: "document#/components/schemas/Problem" };
+
+/** Opens the look at one answer: those of the operators' API are held against its OpenAPI document. */
+export function openOperatorsAnswerCheck(
+  head: AnswerHead,
+  report: (problem: string) => void,
+): AnswerInspection {
+  if (head.path === "/api/v1/openapi.json") return unlooked;
+  if (!head.path.startsWith("/api/v1/"))
+    return head.contentType === "application/problem+json"
+      ? unlooked
+      : openAnswerCheck(head, report);
+  const pieces: string[] = [];
+  return {
+    write: (text) => void pieces.push(text),
+    end() {
+      const { schema, type } = answerOf(head);
+      if (head.contentType !== type) report(`content-type ${head.contentType}, not ${type}`);
+      if (!ajv.validate(schema, JSON.parse(pieces.join("")))) report(ajv.errorsText());
+    },
+  };
+}
+
+// The document itself, and answers to requests for no known host.
+const unlooked: AnswerInspection = { write: () => {}, end: () => {} };
+
+function answerOf(head: AnswerHead): { readonly schema: object; readonly type: string } {
+  const type = head.status < 300 ? "application/json" : "application/problem+json";
+  const path = Object.keys(document.paths).find((template) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(head.path),
+  );
+  const route = path === undefined ? undefined : document.paths[path]?.[head.method.toLowerCase()];
+  if (head.status >= 300 || path === undefined || route === undefined)
+    return { schema: problem, type };
+  const at = ["paths", path, head.method.toLowerCase(), "responses", String(head.status)];
+  const pointer = [...at, "content", type, "schema"]
+    .map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")))
+    .join("/");
+  return { schema: { $ref: `document#/${pointer}` }, type };
+}

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { operatorRoles } from "../../src/ledger/administration/operator-administration.ts";
+import { startOperators, type TestOperators } from "./start-operators.ts";
+
+// The role table: each route, and who may. A route without a row fails, and a row without a route.
+
+const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
+  "GET /accounts": "viewer",
+  "POST /accounts": "billing",
+  "GET /accounts/{id}": "viewer",
+  "PATCH /accounts/{id}": "billing",
+  "POST /accounts/{id}/credits": "billing",
+  "GET /accounts/{id}/entries": "viewer",
+  "GET /accounts/{id}/keys": "viewer",
+  "POST /accounts/{id}/keys": "billing",
+  "GET /keys": "viewer",
+  "GET /keys/{id}": "viewer",
+  "DELETE /keys/{id}": "billing",
+  "GET /usage": "viewer",
+  "GET /receipts": "viewer",
+  "GET /receipts/{id}": "viewer",
+  "GET /generations": "viewer",
+  "GET /operators": "viewer",
+  "POST /operators": "owner",
+  "DELETE /operators/{id}": "owner",
+  "GET /audit": "viewer",
+  "GET /verify": "viewer",
+  "POST /verify": "viewer",
+  "POST /seal_keys": "owner",
+};
+
+let operators: TestOperators;
+beforeAll(async () => (operators = await startOperators()));
+afterAll(() => operators[Symbol.asyncDispose]());
+
+test("the document has the routes of the table and no other", async () => {
+  const { json } = await operators.ask("/api/v1/openapi.json", { token: null });
+  const paths = json["paths"] as Record<string, Record<string, unknown>>;
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace("/api/v1", "")}`),
+  );
+  expect(new Set(routes)).toEqual(new Set(Object.keys(table)));
+  expect(json["openapi"]).toBe("3.1.0");
+});
+
+describe.each(Object.entries(table))("%s", (route, least) => {
+  const [method = "", path = ""] = route.split(" ");
+  const url = `/api/v1${path.replace("{id}", "unknown")}`;
+  const bodies = { body: method === "GET" || method === "DELETE" ? undefined : "{}" };
+
+  test.each(operatorRoles)("as %s", async (role) => {
+    const { token } = await operators.newToken(role);
+    const { json, status } = await operators.ask(url, { method, token, ...bodies });
+    const may = operatorRoles.indexOf(role) <= operatorRoles.indexOf(least);
+    expect(status === 403).toBe(!may);
+    expect(status).not.toBe(401);
+    if (!may) expect(json).toMatchObject({ code: "role_missing" });
+  });
+
+  test("without a token, with one that nobody has, and with one that was revoked", async () => {
+    const without = await operators.ask(url, { method, token: null, ...bodies });
+    expect(without).toMatchObject({ status: 401, json: { code: "token_unknown" } });
+    const { id, token } = await operators.newToken("owner");
+    await operators.ledger.revokeOperator(id);
+    const revoked = await operators.ask(url, { method, token, ...bodies });
+    expect([401, 429]).toContain(revoked.status);
+  });
+});
+
+test("an API key administers nothing", async () => {
+  const account = await operators.ledger.createAccount("a", 0n);
+  const { secret } = await operators.ledger.createKey(account.id, "k");
+  const { status } = await operators.ask("/api/v1/accounts", { token: secret });
+  expect([401, 429]).toContain(status);
+});
+
+test("wrong tokens of an address are counted, and a right one is never refused for them", async () => {
+  const own = await startOperators();
+  await using _ = own;
+  const wrong = (): Promise<number> =>
+    own.ask("/api/v1/accounts", { token: "trop_x" }).then(({ status }) => status);
+  const statuses: number[] = [];
+  for (let tries = 0; tries < 12; tries += 1) statuses.push(await wrong());
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+  expect((await own.ask("/api/v1/accounts")).status).toBe(200);
+});

@@ -1,0 +1,107 @@
+import type { OperatorRole } from "../../src/ledger/administration/operator-administration.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { listenForOperators } from "../../src/operators/operator-server.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
+import { openOperatorsAnswerCheck } from "./check-operator-answer.ts";
+import { orderOf, settlementOf } from "../ledger/orders.ts";
+import { defaultSettings, temporaryLedger } from "../ledger/support.ts";
+
+/** What a request of an operator may have. */
+export interface AskInit {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly token?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer of the API, read. */
+export interface Asked {
+  readonly status: number;
+  readonly type: string | null;
+  readonly json: Record<string, unknown>;
+}
+
+/** The listener for operators over a ledger of its own. */
+export interface TestOperators extends AsyncDisposable {
+  readonly url: string;
+  readonly ledger: StoreLedger;
+  readonly failures: readonly unknown[];
+  /** The token of a new operator with this role. */
+  newToken(role: OperatorRole): Promise<{ readonly id: string; readonly token: string }>;
+  /** Asks as the owner, unless another token is given. */
+  ask(path: string, init?: AskInit): Promise<Asked>;
+}
+
+/** Starts the listener on a free loopback port. */
+export async function startOperators(): Promise<TestOperators> {
+  inspectWith(openOperatorsAnswerCheck);
+  await using opened = new AsyncDisposableStack();
+  const file = opened.use(temporaryLedger());
+  const open = (): Promise<StoreLedger> =>
+    openSqliteLedger(
+      { ...defaultSettings, path: file.path },
+      { now: Date.now, actor: "user:test" },
+    );
+  const ledger = opened.use(await open());
+  const failures: unknown[] = [];
+  const server = opened.use(
+    await listenForOperators(
+      { host: "127.0.0.1", port: 0, spare: true, names: ["operators.example"] },
+      {
+        openLedger: open,
+        metrics: () => Promise.resolve("# metrics\n"),
+        version: "1.2.3",
+        onFailure: ({ cause }) => void failures.push(cause),
+      },
+    ),
+  );
+  let operators = 0;
+  const newToken: TestOperators["newToken"] = async (role) => {
+    operators += 1;
+    const name = `operator ${String(operators)}`;
+    const { record, secret } = await ledger.createOperator({ name, role, expiresAtMs: null });
+    return { id: record.id, token: secret };
+  };
+  const owner = await newToken("owner");
+  const owned = opened.move();
+  return {
+    url: server.url,
+    ledger,
+    failures,
+    newToken,
+    ask: (path, init = {}) => ask(server.url + path, { token: owner.token, ...init }),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function ask(url: string, { body, headers, method, token }: AskInit): Promise<Asked> {
+  const response = await fetch(url, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: {
+      ...(token === null || token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  return {
+    status: response.status,
+    type: response.headers.get("content-type"),
+    json: (await response.json()) as Record<string, unknown>,
+  };
+}
+
+/** So many requests of a new account that have ended, and one that runs; returns the account's id. */
+export async function serveRequests(ledger: StoreLedger, count: number): Promise<string> {
+  const account = await ledger.createAccount("served", 10n ** 12n);
+  const { secret } = await ledger.createKey(account.id, "key");
+  for (let request = 0; request <= count; request += 1) {
+    const order = orderOf(await ledger.authorize(secret, true), {
+      requestId: `req_${account.id.slice(5)}x${String(request)}`,
+    });
+    await ledger.admit(order);
+    if (request < count) await ledger.settle(settlementOf(order));
+  }
+  return account.id;
+}
