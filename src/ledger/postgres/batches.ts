@@ -89,7 +89,8 @@ class Gathering<Order extends BatchOrder> {
   }
 
   private async sendAll(): Promise<void> {
-    const batch = take(this.queue, this.nowMs(), this.apart);
+    dropLate(this.queue, this.nowMs(), "database-silent");
+    const batch = take(this.queue, this.apart);
     if (batch.length > 0) await this.sendTogether(batch);
     if (this.queue.length > 0) this.sendSoon();
     else this.underWay = false;
@@ -121,7 +122,8 @@ class Gathering<Order extends BatchOrder> {
   /** One account's orders, as long as there are any: the others do not wait for them. */
   private async sendApart(accountId: string, waiting: Waiting<Order>[]): Promise<void> {
     for (;;) {
-      const batch = take(waiting, this.nowMs());
+      dropLate(waiting, this.nowMs(), "too-long");
+      const batch = take(waiting);
       if (batch.length === 0) break;
       await this.send(batch, null).catch((error: unknown) =>
         batch.length > 1 && mayBeOfOne(error) ? this.sendSingly(batch) : rejectAll(batch, error),
@@ -150,22 +152,21 @@ class Gathering<Order extends BatchOrder> {
     }
   }
 
-  /** Those who wait behind a statement that gets no answer are told so when their own time is up. */
+  /** Those who wait behind a statement that gets no answer give up when their own time is up. */
   private watch(): void {
     if (this.timer !== null) return;
-    const untilMs = Math.min(...this.waiting().map(([oldest]) => oldest?.untilMs ?? Infinity));
+    const waiting = [this.queue, ...this.apart.values()];
+    const untilMs = Math.min(...waiting.map(([oldest]) => oldest?.untilMs ?? Infinity));
     if (untilMs === Infinity) return;
     const due = (): void => {
       this.timer = null;
-      for (const orders of this.waiting()) dropLate(orders, this.nowMs());
+      // Statements with several accounts wait for no lock for long: what holds them up is the server, or the way to it.
+      dropLate(this.queue, this.nowMs(), "database-silent");
+      for (const its of this.apart.values()) dropLate(its, this.nowMs(), "too-long");
       this.watch();
     };
     const delayMs = Math.max(untilMs - this.nowMs(), 1);
     this.timer = (this.parts.timers ?? quietTimers).set(due, delayMs);
-  }
-
-  private waiting(): readonly Waiting<Order>[][] {
-    return [this.queue, ...this.apart.values()];
   }
 }
 
@@ -175,10 +176,8 @@ class Gathering<Order extends BatchOrder> {
  */
 function take<Order extends BatchOrder>(
   queue: Waiting<Order>[],
-  nowMs: number,
   apart: ReadonlyMap<string, Waiting<Order>[]> = new Map(),
 ): Waiting<Order>[] {
-  dropLate(queue, nowMs);
   const batch: Waiting<Order>[] = [];
   const left: Waiting<Order>[] = [];
   const once = new Set<string>();
@@ -207,15 +206,17 @@ function compareText(one: string, other: string): number {
 }
 
 /** Orders wait in the order in which they came, so that the late ones are in front. */
-function dropLate<Order>(queue: Waiting<Order>[], nowMs: number): void {
+function dropLate<Order>(
+  queue: Waiting<Order>[],
+  nowMs: number,
+  reason: "database-silent" | "too-long",
+): void {
   const timely = queue.findIndex(({ untilMs }) => untilMs > nowMs);
   const late = queue.splice(0, timely === -1 ? queue.length : timely);
   if (late.length > 0)
     rejectAll(
       late,
-      new StoreFault("busy", "the ledger's database was busy with others for too long", {
-        reason: "too-long",
-      }),
+      new StoreFault("busy", "PostgreSQL: the statement before took too long", { reason }),
     );
 }
 
