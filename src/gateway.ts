@@ -1,6 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
-import type { EngineAddress } from "./deployment/embedded/embedded-deployment.ts";
+import type { EngineAddress, SharedEngine } from "./deployment/embedded/embedded-deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/openai-deployment.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
@@ -14,7 +14,7 @@ import type { Service } from "./http/service.ts";
 import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
-import { openSqliteLedger } from "./ledger/sqlite/sqlite-ledger.ts";
+import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import { limits } from "./limits.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
@@ -32,6 +32,8 @@ export interface Gateway extends AsyncDisposable {
   leave(): void;
   /** Refuses new requests, lets running ones finish up to the configured time, fails and settles the rest. */
   drain(): Promise<void>;
+  /** Rejects where the service cannot go on; absent: it always can. */
+  readonly failed?: Promise<never>;
 }
 
 /** What the process gives its gateway. */
@@ -46,6 +48,17 @@ export interface GatewayParts {
   readonly signal?: AbortSignal;
   /** Timers and clock of requests, their answers and their leases; those of the process where they are left out. */
   readonly clock?: Pick<Service, "timers" | "monotonicMs">;
+  /** What one of several processes has of the others; absent: this process is the whole service. */
+  readonly whole?: WholeParts;
+}
+
+/** What a process that serves beside others has of the service as a whole. */
+export interface WholeParts {
+  /** Where the ledger is a SQLite file: who writes it. */
+  readonly writer?: NonNullable<SqliteLedgerParts["writer"]>;
+  /** Where the engine is the embedded one. */
+  readonly engine?: SharedEngine;
+  readonly metricsText: () => Promise<string>;
 }
 
 /** Builds the service from its settings and listens. What is opened here is disposed in reverse order. */
@@ -74,7 +87,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     looks: openLookPace(() => performance.now()),
     now: Date.now,
     newId,
-    metrics: holdValue(() => telemetry.metricsText(), {
+    metrics: holdValue(parts.whole?.metricsText ?? (() => telemetry.metricsText()), {
       heldMs: limits.metricsHeldMs,
       monotonicMs: clock.monotonicMs,
     }),
@@ -112,21 +125,27 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   };
 }
 
-async function openLedger(
-  config: Config,
-  { signal, telemetry }: GatewayParts,
-): Promise<StoreLedger> {
-  const { database } = config;
-  const rules = {
+/** What the ledger decides by. */
+export function ledgerRules(config: Config) {
+  return {
     prices: config.prices,
     concurrencyPerAccount: config.concurrencyPerAccount,
     requestsPerMinute: config.requestsPerMinute,
     leaseMs: config.leaseSeconds * 1_000,
   };
+}
+
+async function openLedger(
+  config: Config,
+  { signal, telemetry, whole }: GatewayParts,
+): Promise<StoreLedger> {
+  const { database } = config;
+  const rules = ledgerRules(config);
   if (database.kind === "sqlite") {
     const { path } = database;
     const settings = { path, synchronous: config.sqliteSynchronous, ...rules };
-    return openSqliteLedger(settings, { now: Date.now, telemetry, serves: true });
+    const writer = whole?.writer === undefined ? {} : { writer: whole.writer };
+    return openSqliteLedger(settings, { now: Date.now, telemetry, serves: true, ...writer });
   }
   // Loaded only when it is wanted: a service with a file starts without the driver.
   const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.ts");
@@ -151,8 +170,14 @@ async function openLedger(
   );
 }
 
-async function openDeployment(config: Config, parts: GatewayParts): Promise<Deployment> {
-  const { telemetry } = parts;
+/** Opens the deployment that the settings name. */
+export async function openDeployment(
+  config: Config,
+  parts: Pick<GatewayParts, "onProgress" | "whole"> & {
+    readonly telemetry: Pick<ServiceTelemetry, "lifecycle">;
+  },
+): Promise<Deployment> {
+  const { telemetry, whole } = parts;
   if (config.deployment !== null)
     return openOpenaiCompatibleDeployment(config.deployment, {
       now: Date.now,
@@ -166,6 +191,7 @@ async function openDeployment(config: Config, parts: GatewayParts): Promise<Depl
     onProgress: parts.onProgress,
     onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
     connect: connectEngine,
+    ...(whole?.engine === undefined ? {} : { shared: whole.engine }),
   });
 }
 

@@ -256,6 +256,17 @@ export const limits = {
   youngSpaceGrownBytes: 8 * 1024 * 1024,
   /** How often that is looked at: it takes seconds of load to double. */
   youngSpaceLookMs: 100,
+  /** Of several processes: one that served for this long was sound, and is replaced at once when it dies. */
+  processSoundMs: 10_000,
+  /** One that dies again soon is replaced after the first of these, then after twice as long each time. */
+  processRestartFirstMs: 250,
+  processRestartLongestMs: 30_000,
+  /** How many starts in a row may fail while no process serves: what they lack is not there, or comes in a minute. */
+  processStartsMax: 5,
+  /** One that has not ended so long after it was told to is killed: settlements that wait for a locked file fit. */
+  processEndMs: 10_000,
+  /** How long a process may take to say what it counted; it has 0.1 ms of work with that. */
+  processMetricsMs: 1_000,
   drainPollMs: 20,
   /** A listener is closed behind a turn of the event loop no longer than this, or after so long in vain. */
   drainListenerTurnMs: 1,
@@ -340,6 +351,12 @@ if (limits.presenceLeftOverMs <= limits.ledgerBusyMs)
   throw new Error(
     "limits: the file of a process that waits for the ledger would count as left over",
   );
+if (limits.processEndMs < limits.ledgerBusyMs)
+  throw new Error(
+    "limits: a process would be killed while its last settlements wait for the ledger",
+  );
+if (limits.processRestartFirstMs > limits.processRestartLongestMs)
+  throw new Error("limits: the first wait for a new process is longer than the longest");
 if (limits.ledgerTurnMs >= limits.ledgerBusyMs)
   throw new Error("limits: who waits for a turn would never try without one");
 if (limits.ledgerStartWaitMs < 2 * ledgerFailsWithinMs)

@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Gateway } from "../gateway.ts";
+import type { ProcessesParts } from "../processes/open-processes.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { quietTimers } from "../timers.ts";
@@ -9,7 +10,8 @@ import { version } from "./version.ts";
 import { announce } from "./announce.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
 import { CommandError, type Shell } from "./command.ts";
-import { openProgress, type ProgressDisplay } from "./progress.ts";
+import { openProgress, type Progress, type ProgressDisplay } from "./progress.ts";
+import { entryUrl } from "../worker-url.ts";
 import { ensureConfig } from "./settings.ts";
 import { watchStopSignals } from "./stop-signals.ts";
 import { watchYoungSpace } from "./young-space.ts";
@@ -19,18 +21,16 @@ export async function serve(shell: Shell): Promise<null> {
   const config = ensureConfig(shell);
   const progress = openProgress(shell.stderr, () => performance.now());
   await using output = openStandardOutput();
+  const write = (text: string): void => {
+    // A line of its own: the bar of a download may be open on the same terminal.
+    progress.pause();
+    output.write(text);
+  };
   const log = openLog({
     level: config.logLevel,
     format: shell.json ? "json" : config.logFormat,
     terminal: shell.stdout.terminal,
-    destination: {
-      write(text) {
-        // A line of its own: the bar of a download may be open on the same terminal.
-        progress.pause();
-        output.write(text);
-      },
-      flush: () => output.flush(),
-    },
+    destination: { write, flush: () => output.flush() },
   });
   using telemetry = openTelemetry({
     log,
@@ -42,7 +42,17 @@ export async function serve(shell: Shell): Promise<null> {
     shell.exit(0);
   });
   {
-    await using gateway = await open(config, { telemetry, progress, signal: stop.signal });
+    const childLog = {
+      format: shell.json ? "json" : config.logFormat,
+      terminal: shell.stdout.terminal,
+      write,
+    } as const;
+    await using gateway = await open(config, {
+      telemetry,
+      progress,
+      signal: stop.signal,
+      log: childLog,
+    });
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
       watchYoungSpace(quietTimers);
@@ -57,7 +67,7 @@ export async function serve(shell: Shell): Promise<null> {
       await using operators = await openOperators(config, gateway, telemetry);
       if (operators !== null) telemetry.lifecycle("operators listening", { url: operators.url });
       await announced;
-      await stop.first;
+      await Promise.race([stop.first, ...(gateway.failed === undefined ? [] : [gateway.failed])]);
       if (config.drainDelaySeconds > 0) {
         gateway.leave();
         telemetry.lifecycle("leaving", { seconds: config.drainDelaySeconds });
@@ -99,17 +109,19 @@ async function open(
     readonly telemetry: ServiceTelemetry;
     readonly progress: ProgressDisplay;
     readonly signal: AbortSignal;
+    readonly log: ProcessesParts["log"];
   },
 ): Promise<Gateway | null> {
-  const { progress, signal, telemetry } = parts;
-  // Loaded here, so that neither --help nor a bad setting waits for all of the service.
-  const { openGateway } = await import("../gateway.ts");
+  const { log, progress, signal, telemetry } = parts;
+  const given = { telemetry, signal, onProgress: (now: Progress) => progress.report(now) };
   try {
-    return await openGateway(config, {
-      telemetry,
-      onProgress: (now) => progress.report(now),
-      signal,
-    });
+    // Loaded here, so that neither --help nor a bad setting waits for all of the service.
+    if (config.processes === 1)
+      return await (await import("../gateway.ts")).openGateway(config, given);
+    const { openProcesses } = await import("../processes/open-processes.ts");
+    const { forkServing } = await import("../processes/fork-serving.ts");
+    const fork = forkServing(entryUrl("serving-process", import.meta.url));
+    return await openProcesses(config, { ...given, log, fork });
   } catch (error) {
     if (signal.aborted && error instanceof Error && error.name === "AbortError") return null;
     const { host, port } = config;

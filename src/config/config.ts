@@ -1,4 +1,4 @@
-import { homedir } from "node:os";
+import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { cacheFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName } from "./environment.ts";
@@ -90,6 +90,8 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     leaseSeconds: read.value("TRIBUTARY_LEASE_SECONDS"),
     corsOrigins: readOrigins(read),
     generationsMax: read.value("TRIBUTARY_GENERATIONS_MAX"),
+    /** Processes that serve. */
+    processes: readProcesses(read),
     sendBufferBytes: read.value("TRIBUTARY_SEND_BUFFER_BYTES"),
   };
 }
@@ -98,6 +100,15 @@ function readCacheDir(read: SettingReader, environment: Environment, folder: str
   const given = read.value("TRIBUTARY_CACHE_DIR");
   if (given !== null) return resolve(folder, given);
   return cacheFolder({ environment, platform: process.platform, home: homedir() });
+}
+
+function readProcesses(read: SettingReader): number {
+  const text = read.value("TRIBUTARY_PROCESSES").toLowerCase();
+  if (text === "auto") return availableParallelism();
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (number >= 1 && number <= 256) return number;
+  read.problem("TRIBUTARY_PROCESSES", "write it as 4 or auto, or remove it to get 1");
+  return 1;
 }
 
 function readHost(read: SettingReader): string {
@@ -265,6 +276,8 @@ function settingsWithoutEffect(environment: Environment, config: Config): readon
     "while TRIBUTARY_DEPLOYMENT_URL is set": elsewhere
       ? ["TRIBUTARY_MODEL", "TRIBUTARY_ACCEPT_LICENSE"]
       : [],
+    "while TRIBUTARY_PROCESSES is above 1":
+      config.processes > 1 ? ["TRIBUTARY_SEND_BUFFER_BYTES"] : [],
     "without TRIBUTARY_DEPLOYMENT_URL": elsewhere
       ? []
       : [

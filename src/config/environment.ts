@@ -238,6 +238,12 @@ export const variables = {
     default: "1000",
     meaning: "running generations of this process; one more is answered `503`",
   },
+  TRIBUTARY_PROCESSES: {
+    kind: text("a whole number from 1 to 256, or `auto`"),
+    default: "1",
+    meaning:
+      "processes that serve; `auto`: one for each core. Limits of a process are those of each: docs/processes.md",
+  },
   TRIBUTARY_SEND_BUFFER_BYTES: {
     kind: integer(16_384, 16_777_216),
     default: null,

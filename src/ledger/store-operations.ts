@@ -15,6 +15,12 @@ export interface AuthorizeOrder extends PresentedKey {
   readonly needsCredit: boolean;
 }
 
+/** An order of one of several processes that have one store. */
+export interface OwnedAdmitOrder extends AdmitOrder {
+  /** The process that reserves; absent: the store's own. */
+  readonly owner?: string;
+}
+
 /**
  * Everything a store does, each inside one transaction of the caller's. Synchronous; the clock comes in as milliseconds
  * since 1970. An operation throws a Failure or an OperatorError for a refusal, anything else for a fault.
@@ -22,7 +28,7 @@ export interface AuthorizeOrder extends PresentedKey {
 export interface StoreOperations extends AdministrationOperations {
   authorize(order: AuthorizeOrder, nowMs: number): Caller;
   giveTicketBack(caller: Caller, nowMs: number): null;
-  admit(order: AdmitOrder, nowMs: number): Admission;
+  admit(order: OwnedAdmitOrder, nowMs: number): Admission;
   renew(requestIds: readonly RequestId[], nowMs: number): readonly RequestId[];
   settle(settlement: Settlement, nowMs: number): Settled;
   /** Gives back ended leases, at most limits.ledgerGroupMax a call, and forgets rate tickets that are out of every window. */

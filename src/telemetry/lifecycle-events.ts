@@ -31,6 +31,16 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   leaving: { level: "info" },
   draining: { level: "info" },
   stopped: { level: "info" },
+  "serving process started": { level: "info" },
+  "serving process ended": {
+    level: "error",
+    remedy:
+      "What it was serving is lost and charged 0; another takes its place by itself. With `signal` SIGKILL the system was short of memory, so give it more or set TRIBUTARY_PROCESSES lower.",
+  },
+  "serving process not started": {
+    level: "error",
+    remedy: "It is tried again by itself; the service ends where no process can be started.",
+  },
   "ready again": { level: "info" },
   "connections full": {
     level: "warn",

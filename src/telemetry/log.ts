@@ -15,6 +15,8 @@ export interface LogOptions {
   readonly format: "auto" | "json" | "pretty";
   readonly terminal: boolean;
   readonly destination: LogDestination;
+  /** The number that each line names; absent: the service is one process. */
+  readonly process?: number;
 }
 
 /** The log of a process. */
@@ -33,7 +35,7 @@ export function openLog(options: LogOptions): Log {
   const lines = pino(
     {
       level,
-      base: null,
+      base: options.process === undefined ? null : { process: options.process },
       timestamp: pino.stdTimeFunctions.isoTime,
       messageKey: "event",
       formatters: { level: (label) => ({ level: label }) },

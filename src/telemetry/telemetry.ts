@@ -12,12 +12,15 @@ import {
   countRequest,
   type ServiceMetrics,
 } from "./service-metrics.ts";
+import type { MetricsSnapshot } from "./whole-metrics.ts";
 import { quietTimers, type Timers } from "../timers.ts";
 
 /** The telemetry of one process: events go in, lines and metrics come out. */
 export interface ServiceTelemetry extends Telemetry, Disposable {
   /** All metrics, in the text format that Prometheus reads. */
   metricsText(): Promise<string>;
+  /** The same as values, to be added to those of other processes. */
+  metricsSnapshot(): Promise<MetricsSnapshot>;
   /** Sets where the number of running generations is read. */
   watchRunningGenerations(read: () => number): void;
   /** Requests, as `method`, `route` and `status`, that are counted from 0 on. */
@@ -111,9 +114,13 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
 function readings(
   registry: Registry,
   metrics: ServiceMetrics,
-): Pick<ServiceTelemetry, "metricsText" | "watchRunningGenerations" | "beginRequests"> {
+): Pick<
+  ServiceTelemetry,
+  "metricsText" | "metricsSnapshot" | "watchRunningGenerations" | "beginRequests"
+> {
   return {
     metricsText: () => registry.metrics(),
+    metricsSnapshot: () => registry.getMetricsAsJSON(),
     watchRunningGenerations(read) {
       const name = "tributary_running_generations";
       addGauge(registry, { name, help: "Generations under way." }, read);

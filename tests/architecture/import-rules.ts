@@ -13,6 +13,7 @@ const table: Readonly<Record<string, Allowance>> = {
   cli: {
     folders: [
       "gateway.ts",
+      "processes",
       "config",
       "http",
       "operators",
@@ -22,6 +23,7 @@ const table: Readonly<Record<string, Allowance>> = {
       "telemetry",
     ],
   },
+  processes: { folders: ["gateway.ts", "config", "ledger", "deployment", "telemetry"] },
   "gateway.ts": {
     folders: [
       "config",
@@ -88,7 +90,8 @@ const packageHomes: Readonly<Record<string, string>> = {
 // What the published package installs. The engine is a program of its own: the service starts it and imports none of it.
 const installedPackages = Object.keys(manifest.dependencies);
 const concretePart = /^(formats\/[^/]+|deployment\/[^/]+|ledger\/(?:sqlite|postgres))\//u;
-const compositionRoot = /^(cli\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
+const compositionRoot =
+  /^(cli\/.*|processes\/.*|gateway\.ts|formats\/formats\.ts|http\/body-worker\.ts)$/u;
 const importSpecifier =
   /(?:^|[;\n])\s*(?:import|export)\b[^;"']*?\bfrom\s*"([^"]+)"|\bimport\s*\(\s*"([^"]+)"|(?:^|[;\n])\s*import\s*"([^"]+)"/gu;
 const environmentRead =
@@ -142,7 +145,7 @@ function findLocalProblems(file: string, target: string): string[] {
   const part = concretePart.exec(target)?.[1];
   if (part !== undefined && !file.startsWith(`${part}/`) && !compositionRoot.test(file)) {
     problems.push(
-      `${file} names ${part}: only cli/, gateway.ts, formats/formats.ts and http/body-worker.ts may`,
+      `${file} names ${part}: only cli/, processes/, gateway.ts, formats/formats.ts and http/body-worker.ts may`,
     );
   }
   return problems;

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Config, parseConfig } from "../../src/config/config.ts";
@@ -53,6 +53,7 @@ describe("settings", () => {
         leaseSeconds: 60,
         corsOrigins: [],
         generationsMax: 1000,
+        processes: 1,
         sendBufferBytes: null,
       } satisfies Config,
     });
@@ -116,6 +117,13 @@ describe("settings", () => {
     });
   });
 
+  it("say how many processes serve", () => {
+    expect(configOf({ TRIBUTARY_PROCESSES: "16" }).processes).toBe(16);
+    expect(configOf({ TRIBUTARY_PROCESSES: "AUTO" }).processes).toBe(availableParallelism());
+    const several = { TRIBUTARY_PROCESSES: "2", TRIBUTARY_SEND_BUFFER_BYTES: "65536" };
+    expect(parseConfig(several, folder).warnings.join()).toContain("TRIBUTARY_SEND_BUFFER_BYTES");
+  });
+
   it("count an empty value as none", () => {
     const config = configOf({
       TRIBUTARY_PORT: "",
@@ -155,6 +163,9 @@ describe("settings", () => {
 
 describe("a bad setting", () => {
   it.each([
+    ["TRIBUTARY_PROCESSES", "0", "a whole number from 1 to 256, or auto; write it as 4 or auto"],
+    ["TRIBUTARY_PROCESSES", "257", "a whole number from 1 to 256"],
+    ["TRIBUTARY_PROCESSES", "all", "a whole number from 1 to 256"],
     ["TRIBUTARY_PORT", "65536", "a whole number from 0 to 65535"],
     ["TRIBUTARY_PORT", "80 80", "a whole number from 0 to 65535"],
     ["TRIBUTARY_PORT", "1e3", "a whole number"],

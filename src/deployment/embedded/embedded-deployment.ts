@@ -22,8 +22,16 @@ export interface EmbeddedParts {
     event: string,
     fields: Readonly<Record<string, string | number | boolean | null>>,
   ) => void;
+  /** How the engine is started and watched; absent: by this process, with a key of its own. */
+  readonly shared?: SharedEngine;
   /** Opens the deployment that speaks to the engine, as to any that has an address. */
   readonly connect: (address: EngineAddress) => Deployment;
+}
+
+/** An engine that several processes ask. */
+export interface SharedEngine {
+  readonly apiKey: string;
+  readonly supervise: typeof openEngineSupervisor;
 }
 
 /** Where an engine listens, and with which key. */
@@ -59,13 +67,18 @@ export async function openEmbeddedDeployment(
   return engine;
 }
 
+/** A key that only this service knows. */
+export function newEngineKey(): string {
+  return randomBytes(24).toString("base64url");
+}
+
 class EmbeddedEngine implements EmbeddedDeployment {
   readonly #parts: EmbeddedParts;
   readonly #readiness: ModelReadiness;
   readonly #supervisor: EngineSupervisor;
   readonly #health: ReturnType<typeof watchHealth>;
   readonly #listening = Promise.withResolvers<void>();
-  readonly #apiKey = randomBytes(24).toString("base64url");
+  readonly #apiKey: string;
   /** The deployment of the process that listens, or listened last: a new process has a new port. */
   #connected: { readonly deployment: Deployment; readonly url: string } | null = null;
   #facts: EngineFacts;
@@ -74,13 +87,15 @@ class EmbeddedEngine implements EmbeddedDeployment {
 
   constructor(settings: EmbeddedSettings, parts: EmbeddedParts) {
     this.#parts = parts;
+    this.#apiKey = parts.shared?.apiKey ?? newEngineKey();
     this.#facts = { model: settings.model ?? "", contextTokens: settings.contextTokens ?? null };
     this.#readiness = openModelReadiness(parts.now);
     const start = {
       args: engineArguments(settings),
       environment: engineEnvironment(settings, this.#apiKey),
     };
-    this.#supervisor = openEngineSupervisor(start, {
+    const supervise = parts.shared?.supervise ?? openEngineSupervisor;
+    this.#supervisor = supervise(start, {
       now: parts.now,
       event: (event) => this.#onEngineEvent(event),
       exited: (exit, loadFailure, restartMs) => {

@@ -84,7 +84,7 @@ export function openAdmit(
       nowMs + rules.leaseMs,
       written.sequence,
       written.hash,
-      rules.owner ?? null,
+      order.owner ?? rules.owner ?? null,
       rules.leaseMs,
     );
     return { allowance, reservedNanos, prices: rules.prices };

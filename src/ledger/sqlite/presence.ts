@@ -51,11 +51,17 @@ export function countPresent(ledger: string): number {
   return presenceFiles(ledger).filter((path) => isLocked(path)).length;
 }
 
-/** Whether other processes say that they have the ledger open: by the names alone, also of one that was just killed. */
+/**
+ * Whether other services say that they have the ledger open: by the names alone, also of one that was just killed. The
+ * serving processes of one service have its name before their own.
+ */
 export function hasOthers(ledger: string, owner: string | undefined): boolean {
   const { folder, prefix } = placeOf(ledger);
   const own = owner === undefined ? null : prefix + owner;
-  return readdirSync(folder).some((name) => name.startsWith(prefix) && name !== own);
+  return readdirSync(folder).some(
+    (name) =>
+      name.startsWith(prefix) && (own === null || (name !== own && !name.startsWith(`${own}-`))),
+  );
 }
 
 /** The file whose lock is the turn to write. */

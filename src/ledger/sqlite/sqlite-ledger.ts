@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { GivenBack } from "../ledger.ts";
+import type { AdmitOrder, GivenBack } from "../ledger.ts";
 import type { StoreClient } from "../store-operations.ts";
 import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
 import { prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
+import { openChannelLine, type WriterChannel } from "./channel-line.ts";
 import type { StoreSettings } from "./store.ts";
 import { connectStore, openThreadLine, type StoreClientParts } from "./worker-client.ts";
 
@@ -14,6 +15,15 @@ export type SqliteLedgerSettings = StoreSettings;
 export interface SqliteLedgerParts extends StoreLedgerParts, StoreClientParts {
   /** This process serves: it says that it lives, so that what it holds is given back as soon as it does not. */
   readonly serves?: true;
+  /** The process that has the file open for this one; absent: this one opens it. */
+  readonly writer?: { readonly channel: WriterChannel; readonly family: string };
+}
+
+/** The one store of a service of several processes. */
+export interface SqliteWriter extends AsyncDisposable {
+  /** What the names begin with by which the processes of this service say that they live. */
+  readonly family: string;
+  readonly client: StoreClient;
 }
 
 /** Both halves of the ledger on one SQLite file. */
@@ -26,6 +36,16 @@ export async function openSqliteLedger(
 ): Promise<SqliteLedger> {
   if (parts.serves !== true)
     return openStoreLedger(await connectStore(openThreadLine(settings), parts), parts);
+  if (parts.writer !== undefined) return openBesideWriter(settings.path, parts, parts.writer);
+  const { client } = await openSqliteWriter(settings, parts);
+  return openStoreLedger(client, parts);
+}
+
+/** Opens the file for this process and for others that are given its family. */
+export async function openSqliteWriter(
+  settings: SqliteLedgerSettings,
+  parts: StoreClientParts,
+): Promise<SqliteWriter> {
   const owner = randomBytes(8).toString("hex");
   const { path } = settings;
   // Before the file is opened: a `ledger move` either sees this process, or has marked the file, which is then refused.
@@ -34,7 +54,37 @@ export async function openSqliteLedger(
   const client = await connectStore(openThreadLine({ ...settings, owner }), parts);
   opening.move();
   removeLeftOvers(path, parts.now());
-  return openStoreLedger(withPresence(client, presence), parts);
+  const present = withPresence(client, presence);
+  return {
+    family: owner,
+    client: present,
+    [Symbol.asyncDispose]: () => present[Symbol.asyncDispose](),
+  };
+}
+
+/** A process that another one writes for has leases of its own, and says itself that it lives. */
+async function openBesideWriter(
+  path: string,
+  parts: SqliteLedgerParts,
+  { channel, family }: NonNullable<SqliteLedgerParts["writer"]>,
+): Promise<SqliteLedger> {
+  const owner = `${family}-${randomBytes(4).toString("hex")}`;
+  using opening = new DisposableStack();
+  const presence = opening.use(beginPresence(path, owner));
+  const client = withPresence(await connectStore(openChannelLine(channel), parts), presence);
+  opening.move();
+  return openStoreLedger(withOwner(client, owner), parts);
+}
+
+function withOwner(client: StoreClient, owner: string): StoreClient {
+  return {
+    call(name, argument) {
+      if (name !== "admit") return client.call(name, argument);
+      // Only `admit` gets here, whose argument is an order.
+      return client.call(name, { ...(argument as AdmitOrder), owner });
+    },
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
 }
 
 function beginPresence(path: string, owner: string): Presence {
