@@ -6,6 +6,7 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   peers            the same beside other gateways, which are installed for it
   attacks [NAME]   one account against another
   streams          500, 1,000 and 1,500 streams of 20 chunks a second
+  processes        several processes on one SQLite ledger
   ledger           the ledger's steps in each store
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
@@ -45,6 +46,13 @@ if (what === "engine") {
     counts: name === undefined ? [500, 1_000, 1_500] : name.split(",").map(Number),
     rounds: positive(values.rounds, 6),
     seconds: positive(values.seconds, 6),
+    against: values.against ?? null,
+  });
+} else if (what === "processes") {
+  const { benchProcesses } = await import("./processes.ts");
+  await benchProcesses({
+    rounds: positive(values.rounds, 6),
+    seconds: positive(values.seconds, 4),
     against: values.against ?? null,
   });
 } else if (what === "ledger") {

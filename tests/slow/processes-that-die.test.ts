@@ -53,3 +53,76 @@ test("a process that is killed is replaced; the others' streams go on, and what 
   program.signal("SIGTERM");
   expect(await program.exited).toBe(0);
 });
+
+test("a writer that dies is replaced while requests wait; what was answered is kept, and nothing stays held", async () => {
+  const crash = new URL("../processes/crash-writer.ts", import.meta.url).href;
+  await using service = await startProcesses({
+    NODE_OPTIONS: `--import=${crash}`,
+    TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
+    TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "100",
+  });
+  const { deployment, ledger, program, url } = service;
+  const { accountId, key } = await service.newKey("1000");
+  deployment.answerAlways(delta({ content: "all" }), finish("stop"));
+  const statuses = new Map<number, number>();
+  const whole: string[] = [];
+  const over = new AbortController();
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!over.signal.aborted) {
+      const answer = await post(`${url}/v1/chat/completions`, body, { key });
+      const text = await answer.text();
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (text.endsWith("data: [DONE]\n\n")) whole.push(answer.headers.get("x-request-id") ?? "");
+    }
+  });
+  for (let crashes = 0; crashes < 3; crashes += 1) {
+    const before = whole.length;
+    await expect.poll(() => whole.length).toBeGreaterThan(before + 50);
+    program.signal("SIGUSR2");
+  }
+  const after = whole.length;
+  await expect.poll(() => whole.length).toBeGreaterThan(after + 50);
+  over.abort();
+  await Promise.all(clients);
+  expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  const receipts = await Promise.all(whole.map((id) => ledger.showReceipt(id)));
+  const late = new Set(
+    service
+      .lines()
+      .flatMap((line) => (line.event === "settlement late" ? [line["requestId"]] : [])),
+  );
+  expect(
+    receipts.filter(({ requestId, state }) => state !== "settled" && !late.has(requestId)),
+  ).toEqual([]);
+  await expect.poll(async () => (await ledger.showAccount(accountId)).heldNanos).toBe(0n);
+  expect(await ledger.verify([])).toMatchObject({ ok: true, problems: [] });
+  expect(service.processIds().size).toBe(3);
+  expect(service.lines().filter(({ event }) => event === "serving process ended")).toEqual([]);
+  program.signal("SIGTERM");
+  expect(await program.exited).toBe(0);
+});
+
+test("processes end with the one that started them, and what they held is given back by the next service", async () => {
+  await using service = await startProcesses();
+  const { deployment, ledger, program, url } = service;
+  const { accountId, key } = await service.newKey("1000");
+  deployment.answerAlways(delta({ content: "half" }), openGate().step);
+  const answers = await Promise.all(
+    [1, 2, 3].map(() => post(`${url}/v1/chat/completions`, body, { key })),
+  );
+  program.signal("SIGKILL");
+  await program.exited;
+  const isAlive = (processId: number): boolean => {
+    try {
+      return process.kill(processId, 0);
+    } catch {
+      return false;
+    }
+  };
+  await expect.poll(() => [...service.processIds().values()].filter(isAlive)).toEqual([]);
+  for (const answer of answers) await expect(answer.text()).rejects.toThrow();
+  expect((await ledger.showAccount(accountId)).heldNanos).toBeGreaterThan(0n);
+  expect(await ledger.giveBackDead()).toEqual({ count: 3, known: true });
+  expect((await ledger.showAccount(accountId)).heldNanos).toBe(0n);
+  expect(await ledger.verify([])).toMatchObject({ ok: true, problems: [] });
+});
