@@ -263,7 +263,7 @@ export const limits = {
   processRestartLongestMs: 30_000,
   /** How many starts in a row may fail while no process serves: what they lack is not there, or comes in a minute. */
   processStartsMax: 5,
-  /** One that has not ended so long after it was told to is killed: settlements that wait for a locked file fit. */
+  /** One that has not ended so long after its order to is killed: settlements that wait for a locked file fit. */
   processEndMs: 10_000,
   /** How long a process may take to say what it counted; it has 0.1 ms of work with that. */
   processMetricsMs: 1_000,

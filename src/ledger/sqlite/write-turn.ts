@@ -132,7 +132,7 @@ function isHeld(step: () => unknown): boolean {
     step();
     return false;
   } catch (error) {
-    // Whatever else is wrong with this file must not keep anybody from the ledger.
+    // Whatever else is wrong with this file must not keep a request from the ledger.
     return faultKind(error) === "busy";
   }
 }
