@@ -189,7 +189,9 @@ export async function openDeployment(
   return openEmbeddedDeployment(config, {
     now: () => performance.now(),
     onProgress: parts.onProgress,
-    onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
+    onLifecycle: (event, fields) => {
+      if (whole?.engine?.followed !== true) telemetry.lifecycle(event, fields);
+    },
     connect: connectEngine,
     ...(whole?.engine === undefined ? {} : { shared: whole.engine }),
   });

@@ -45,14 +45,14 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   const { telemetry } = parts;
   let pool: ServingPool | null = null;
   const serving = (): readonly Serving[] => pool?.serving ?? [];
+  const state: State = { first: null, leaving: false, started: new Set() };
   const writer = await openWriter(config);
   if (writer !== null) opened.use(writer);
   const engine = openEngine(config, (note) => {
-    for (const { channel } of serving()) channel.tell("engine", note);
+    for (const { channel } of state.started) channel.tell("engine", note);
   });
   if (engine !== null) opened.use(await openEngineHere(config, engine, parts));
   const metrics = openPoolMetrics(telemetry, serving, parts.timers ?? systemTimers);
-  const state: State = { first: null, leaving: false };
   // A port of its own choice each would have.
   const port = config.port === 0 ? await findFreePort(config.host) : config.port;
   pool = await openServingPool({
@@ -82,10 +82,12 @@ interface State {
   /** What the first process said when it began; null: none has begun. */
   first: ServingStart | null;
   leaving: boolean;
+  /** Processes that have their order, whether they serve yet or not: what comes after it they miss otherwise. */
+  readonly started: Set<Serving>;
 }
 
 async function startServing(
-  { channel, process, processId }: Serving,
+  one: Serving,
   {
     config,
     engine,
@@ -95,7 +97,10 @@ async function startServing(
   }: Shared & { readonly config: Config; readonly parts: ProcessesParts; readonly state: State },
 ): Promise<void> {
   const { first } = state;
+  const { channel, process, processId } = one;
   const { format, terminal } = parts.log;
+  state.started.add(one);
+  void one.exited.then(() => state.started.delete(one));
   const start = await channel.ask("start", {
     process,
     // The first account is made once.

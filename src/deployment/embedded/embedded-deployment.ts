@@ -32,6 +32,8 @@ export interface EmbeddedParts {
 export interface SharedEngine {
   readonly apiKey: string;
   readonly supervise: typeof openEngineSupervisor;
+  /** Another process starts it, and says in the log what happens to it. */
+  readonly followed?: true;
 }
 
 /** Where an engine listens, and with which key. */

@@ -52,6 +52,7 @@ export function followEngine(
 ): SharedEngine {
   return {
     apiKey,
+    followed: true,
     supervise(_start, listener) {
       // Not before the caller has what this returns.
       queueMicrotask(() =>
