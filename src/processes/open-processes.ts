@@ -75,7 +75,11 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   const service = asOne(pool, state, parts.timers ?? systemTimers);
   opened.defer(service.end);
   const owned = opened.move();
-  return { ...service.gateway, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    ...service.gateway,
+    metrics: () => metrics.text(),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
 interface State {
@@ -146,7 +150,7 @@ function asOne(
   state: State,
   timers: Timers,
 ): {
-  readonly gateway: Omit<Gateway, typeof Symbol.asyncDispose>;
+  readonly gateway: Omit<Gateway, "metrics" | typeof Symbol.asyncDispose>;
   readonly end: () => Promise<void>;
 } {
   const { first } = state;
