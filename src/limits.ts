@@ -127,6 +127,14 @@ export const limits = {
    * is a call with 65,536 tokens of arguments: a Mi of characters, and as much again for the marks of text within text.
    */
   upstreamFrameCharactersMax: 2 * 1024 * 1024,
+  /**
+   * An answer that brings so many bytes within so many milliseconds, 5,000 chunks a second where engines make hundreds,
+   * waits for its turn: one of all answers in so many turns of the event loop. These bytes cost it 0.4 ms, an empty turn 5 us,
+   * and another request needs ten turns or more to its first token.
+   */
+  burstBytes: 64 * 1024,
+  burstMs: 50,
+  burstTurns: 4,
   /** Up to this a frame is parsed unseen, beyond it its values are counted first: a value takes 80 to 200 ns, a character 5. */
   upstreamFrameUnseenCharactersMax: 64 * 1024,
   /** Values in one frame; arguments that come as an object have one for every two tokens. */

@@ -5,6 +5,7 @@ import type {
   Connections,
   RequestHandler,
 } from "../../src/deployment/openai-compatible/connections.ts";
+import { openBurstTurns } from "../../src/deployment/openai-compatible/burst-turns.ts";
 import { failureOfStreamError } from "../../src/deployment/openai-compatible/engine-failure.ts";
 import { UpstreamGeneration } from "../../src/deployment/openai-compatible/upstream-generation.ts";
 import { Failure } from "../../src/failure.ts";
@@ -91,6 +92,10 @@ export function driveGeneration(options: DrivenOptions): DrivenGeneration {
         handlers.push(handler);
       }),
       clock: { timers: clock, monotonicMs: clock.monotonicMs },
+      turns: openBurstTurns({
+        monotonicMs: clock.monotonicMs,
+        nextTurn: (callback) => void clock.set(callback, 0),
+      }),
       hooks: drivenHooks(calls, options),
     },
   );

@@ -13,6 +13,7 @@ import type {
   RunningGeneration,
 } from "../deployment.ts";
 import { type BaseAddress, parseBaseAddress } from "./base-address.ts";
+import { type BurstTurns, openBurstTurns } from "./burst-turns.ts";
 import { Connections } from "./connections.ts";
 import type { DeadlineClock } from "./deadline.ts";
 import { dialects, type DialectName, type ExtraField, type ReasoningField } from "./dialect.ts";
@@ -75,6 +76,7 @@ class OpenaiCompatibleDeployment implements Deployment {
   readonly #base: BaseAddress;
   readonly #connections: Connections;
   readonly #clock: DeadlineClock;
+  readonly #turns: BurstTurns;
   readonly #routes: EngineRoutes;
   readonly #running = new Set<UpstreamGeneration>();
   readonly #closing = new AbortController();
@@ -98,6 +100,7 @@ class OpenaiCompatibleDeployment implements Deployment {
       timers: systemTimers,
       monotonicMs: () => performance.now(),
     };
+    this.#turns = openBurstTurns({ ...this.#clock, nextTurn: setImmediate });
     this.#routes = new EngineRoutes({
       origin: this.#base.origin,
       query: this.#base.query,
@@ -149,6 +152,7 @@ class OpenaiCompatibleDeployment implements Deployment {
       {
         connections: this.#connections,
         clock: this.#clock,
+        turns: this.#turns,
         hooks: {
           ...this.#hooks(prompt, { inputTokensEstimate, outputTokensMax }),
           inputTokensMax: prompt.inputTokensMax ?? limits.inputBoundMax,

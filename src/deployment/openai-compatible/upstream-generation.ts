@@ -2,6 +2,7 @@ import { type Failure, failureFromUnknown } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import type { Ending, GenerationSink, RunningGeneration } from "../deployment.ts";
 import { type AnswerReader, type AnswerReaderParts, openAnswerReader } from "./answer-reader.ts";
+import type { BurstTurns } from "./burst-turns.ts";
 import type { Connections, RequestHandler } from "./connections.ts";
 import { Deadline, type DeadlineClock } from "./deadline.ts";
 import { type Attempt, bodyOfAttempt, byteLengthOf, mayTryAgain } from "./request-attempt.ts";
@@ -42,6 +43,7 @@ export class UpstreamGeneration implements RunningGeneration {
   readonly #connections: Connections;
   readonly #hooks: GenerationHooks;
   readonly #clock: DeadlineClock;
+  readonly #turns: BurstTurns;
   readonly #deadline: Deadline;
   #phase: Phase = { type: "new" };
   /** The reader of the answer has asked for a pause: of the connection, and of every limit on time. */
@@ -56,6 +58,7 @@ export class UpstreamGeneration implements RunningGeneration {
       readonly connections: Connections;
       readonly hooks: GenerationHooks;
       readonly clock: DeadlineClock;
+      readonly turns: BurstTurns;
     },
   ) {
     this.#request = request;
@@ -63,6 +66,7 @@ export class UpstreamGeneration implements RunningGeneration {
     this.#connections = parts.connections;
     this.#hooks = parts.hooks;
     this.#clock = parts.clock;
+    this.#turns = parts.turns;
     this.#deadline = new Deadline(parts.clock, () => this.#onLate());
   }
 
@@ -87,11 +91,19 @@ export class UpstreamGeneration implements RunningGeneration {
     if (this.#isOver() || !this.#paused) return;
     this.#paused = false;
     this.#deadline.release();
-    if ("controller" in this.#phase) this.#phase.controller.resume();
+    this.#listen();
   }
 
   cancel(): void {
     this.#end({ type: "cancelled" }, "drop");
+  }
+
+  /** Lets the connection be read again, unless something still holds it. */
+  #listen(): void {
+    const phase = this.#phase;
+    if (this.#paused || !("controller" in phase)) return;
+    if (phase.type === "answering" && phase.burst.waits) return;
+    phase.controller.resume();
   }
 
   #isOver(): boolean {
@@ -139,6 +151,7 @@ export class UpstreamGeneration implements RunningGeneration {
         if (phase.type !== "answering") return;
         if (phase.unread.length === 0) queueMicrotask(() => this.#read(phase, "drain"));
         phase.unread.push(chunk);
+        if (phase.burst.add(chunk.byteLength)) phase.controller.pause();
       },
       onResponseEnd: () => {
         const phase = this.#phase;
@@ -169,6 +182,7 @@ export class UpstreamGeneration implements RunningGeneration {
       controller,
       reader: openAnswerReader(headerText(headers["content-type"]) ?? "", this.#hooks),
       unread: [],
+      burst: this.#turns.open(() => this.#listen()),
       signs: 0,
       pieces: 0,
       pieceMs: 0,
@@ -325,6 +339,7 @@ export class UpstreamGeneration implements RunningGeneration {
     const phase = this.#phase;
     if (phase.type === "over" || phase.type === "draining") return;
     this.#deadline.clear();
+    if (phase.type === "answering") phase.burst.end();
     // Before the connection is released: undici may call `onResponseError` at once.
     this.#phase = { type: "over" };
     if (phase.type !== "new") this.#release(phase, disposal);

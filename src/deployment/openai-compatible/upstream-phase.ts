@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { AnswerReader } from "./answer-reader.ts";
+import type { Burst } from "./burst-turns.ts";
 import type { Attempt } from "./request-attempt.ts";
 
 type Controller = Dispatcher.DispatchController;
@@ -30,6 +31,7 @@ export interface Answering {
   readonly reader: AnswerReader;
   /** Chunks of one read, which `#read` takes together: undici calls once for each. */
   readonly unread: Uint8Array[];
+  readonly burst: Burst;
   signs: number;
   pieces: number;
   /** When the last piece of the answer came; before the first, when the first frame did. */
