@@ -68,7 +68,7 @@ export const limits = {
   /** After an answer that came before the body's end, what is still sent is thrown away up to these. */
   lingerMs: 5_000,
   lingerBytesMax: 16 * 1024 * 1024,
-  /** The same for whom no key was accepted: anybody. Any body that a right key could have sent still fits. */
+  /** The same where no key was accepted. A body that the bearer of a key could have sent still fits. */
   lingerWithoutKeyMs: 1_000,
   lingerWithoutKeyBytesMax: 4 * 1024 * 1024,
   /** And for an account that sends more at once than it may; of so many of its requests at a time. */
@@ -253,7 +253,7 @@ export const limits = {
   readinessMs: 2_000,
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
   readinessHeldMs: 1_000,
-  /** How long the text of /metrics counts: making it takes 0.1 ms, and anybody may ask. */
+  /** How long the text of /metrics counts: making it takes 0.1 ms, and it is asked for without a key. */
   metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,

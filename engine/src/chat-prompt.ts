@@ -85,7 +85,7 @@ function openTemplates(model: LlamaModel, warn: (message: string) => void): Temp
   const template = readTemplate(model);
   if (template === null) {
     warn(
-      "the model's file has no chat template, so that it was hardly trained on conversations: it is told them through " +
+      "the model's file has no chat template, so that it was hardly trained on conversations: it is given them through " +
         "a template of its family, and no tools",
     );
     return { plain: resolveChatWrapper(model, { noJinja: true }), withTools: null };

@@ -55,7 +55,7 @@ export const help = `Serves one language model on this machine in the Chat Compl
   --until-stdin-ends       end when standard input does
 
 Routes: /v1/chat/completions, /v1/models, /health (503 while the model loads), /props, /tokenize, /apply-template. With
-TRIBUTARY_ENGINE_API_KEY all but /health want it as a bearer token. What happens is told on standard output, a line of
+TRIBUTARY_ENGINE_API_KEY all but /health want it as a bearer token. What happens is written to standard output, a line of
 JSON each where that is no terminal.
 `;
 

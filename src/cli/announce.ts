@@ -19,7 +19,7 @@ export interface Announcement {
   readonly telemetry: Pick<ServiceTelemetry, "lifecycle">;
   /** Resolves when the service has to stop. */
   readonly stop: Promise<unknown>;
-  /** Whether weights are on their way, which takes longer than anybody would wait. */
+  /** Whether weights are on their way, which takes longer than a start waits. */
   readonly isDownloading: () => boolean;
 }
 

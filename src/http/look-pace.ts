@@ -8,7 +8,7 @@ export interface LookPace {
   take(presentedKey: string): void;
 }
 
-// Above this many keys, those that have not looked lately are forgotten: anybody may present any number of wrong ones.
+// Above this many keys, those that have not looked lately are forgotten: a caller may present any number of wrong ones.
 const keysRemembered = 10_000;
 
 /** A bucket a key: full, it holds the looks of a burst; it fills again at an even pace. */

@@ -70,7 +70,7 @@ export const chatCompletionsLosses = {
   ),
   "custom-tools": converted(
     "tools[custom].custom.name tools[custom].custom.description tools[custom].custom.format.grammar.syntax tools[custom].custom.format.grammar.definition tools[custom].custom.format.syntax tools[custom].custom.format.definition",
-    "a function with one string `input`; the grammar is told in the description, nothing enforces it",
+    "a function with one string `input`; the grammar is written into the description, nothing enforces it",
   ),
   "tool-strict": carried(
     "tools[function].function.strict",

@@ -90,7 +90,7 @@ export const responsesLosses = {
   ),
   "unknown-items": refused(
     "input[computer_call] input[computer_call_output] input[local_shell_call] input[local_shell_call_output] input[shell_call] input[shell_call_output] input[apply_patch_call] input[apply_patch_call_output] input[tool_search_call] input[tool_search_output] input[program] input[program_output] input[configuration_update] input[*]",
-    "what is not known cannot be told to the model",
+    "an item of no known kind has no words for the model",
   ),
   "unknown-roles": refused(
     "input[tool] input[function] input[*]",
@@ -107,7 +107,7 @@ export const responsesLosses = {
   ),
   "custom-tools": converted(
     "tools[custom].name tools[custom].description tools[custom].format.syntax tools[custom].format.definition tools[custom].format.grammar.syntax tools[custom].format.grammar.definition",
-    "a function with one string `input`; the grammar is told in the description, nothing enforces it",
+    "a function with one string `input`; the grammar is written into the description, nothing enforces it",
   ),
   namespaces: converted(
     "tools[namespace].name tools[namespace].tools tools[namespace].description",
