@@ -1,13 +1,17 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { expect, test } from "vitest";
+import type { Change } from "../../src/ledger/administration/changed-by.ts";
 import { accounts } from "../../src/ledger/migrations/sqlite/0001-accounts.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 
+/** The actor of all that operators did before each had a name. */
+const operator = { by: { actor: "operator", once: null } } as unknown as Change<object>;
+
 function spend(store: SqliteStore): void {
-  const ann = openTill(store, "ann", 1_000_000_000n);
-  const bob = openTill(store, "bob", 1_000_000_000n);
+  const ann = openTill(store, "ann", 1_000_000_000n, operator);
+  const bob = openTill(store, "bob", 1_000_000_000n, operator);
   openTill(store, "idle", 0n);
   for (let n = 0; n < 20; n += 1) {
     ann.admit(`req_a${String(n)}`, {}, n);
@@ -16,7 +20,8 @@ function spend(store: SqliteStore): void {
     if (n % 3 === 0) run(store, "expire", null, n + 70_000);
     else bob.settle(`req_b${String(n)}`, null, n + 2);
   }
-  run(store, "creditAccount", { id: "acct_bob", amountNanos: -7n, note: "line\nfeed" }, 99_000);
+  const takeback = { id: "acct_bob", amountNanos: -7n, note: "line\nfeed", ...operator } as const;
+  run(store, "creditAccount", takeback, 99_000);
   ann.admit("req_open", {}, 99_001);
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Failure } from "../../src/failure.ts";
+import type { Change } from "../../src/ledger/administration/changed-by.ts";
 import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
 import type { Caller } from "../../src/ledger/ledger.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
@@ -84,10 +85,15 @@ export function secretHash(secret: string): Uint8Array {
 }
 
 /** An account with one key, and how its caller asks. */
-export function openTill(store: SqliteStore, name: string, creditNanos: bigint): Till {
+export function openTill(
+  store: SqliteStore,
+  name: string,
+  creditNanos: bigint,
+  changed: Change<object> = {},
+): Till {
   const accountId: AccountId = `acct_${name}`;
   const keyId: KeyId = `key_${name}`;
-  run(store, "createAccount", { id: accountId, name, creditNanos });
+  run(store, "createAccount", { id: accountId, name, creditNanos, ...changed });
   run(store, "createKey", { id: keyId, accountId, name, secretHash: secretHash(name) });
   let tickets = 0;
   return {
