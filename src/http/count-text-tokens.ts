@@ -12,11 +12,12 @@ const encoding = { disallowedSpecial: new Set<string>() };
 
 /**
  * An estimate of the tokens in all texts together, by a public vocabulary that is not the deployed model's; errs
- * slightly high. Time is bounded: what is left then is guessed from its size.
+ * slightly high. Time is bounded: what is left then is guessed from its size. It is the thread's own time on the
+ * processor, so that the same conversation has the same count on a busy machine.
  */
 export function countTextTokens(
   countable: CountableTexts,
-  nowMs: () => number = () => performance.now(),
+  nowMs: () => number = threadMs,
 ): number {
   const endMs = nowMs() + limits.tokenizerMs;
   let tokens = countable.overheadTokens;
@@ -31,6 +32,11 @@ function countOne(text: string, endMs: number, nowMs: () => number): number {
     tokens += countPiece(text.slice(at, at + limits.tokenizerPieceCharacters));
   }
   return tokens;
+}
+
+function threadMs(): number {
+  const { system, user } = process.threadCpuUsage();
+  return (user + system) / 1_000;
 }
 
 function countPiece(piece: string): number {
