@@ -4,7 +4,7 @@ import type { EngineAddress, SharedEngine } from "./deployment/embedded/embedded
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/openai-deployment.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
-import { openLookPace } from "./http/look-pace.ts";
+import { openTokenBuckets } from "./http/token-buckets.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./new-id.ts";
 import { openReadiness } from "./http/readiness.ts";
@@ -84,7 +84,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     settings: config,
     ...clock,
     bounds: openAccountBounds(config.concurrencyPerAccount),
-    looks: openLookPace(() => performance.now()),
+    looks: openTokenBuckets(() => performance.now()),
     now: Date.now,
     newId,
     metrics: holdValue(parts.whole?.metricsText ?? (() => telemetry.metricsText()), {

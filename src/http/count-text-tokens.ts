@@ -15,10 +15,7 @@ const encoding = { disallowedSpecial: new Set<string>() };
  * slightly high. Time is bounded: what is left then is guessed from its size. It is the thread's own time on the
  * processor, so that the same conversation has the same count on a busy machine.
  */
-export function countTextTokens(
-  countable: CountableTexts,
-  nowMs: () => number = threadMs,
-): number {
+export function countTextTokens(countable: CountableTexts, nowMs: () => number = threadMs): number {
   const endMs = nowMs() + limits.tokenizerMs;
   let tokens = countable.overheadTokens;
   for (const text of countable.texts) tokens += countOne(text, endMs, nowMs);

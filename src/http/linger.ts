@@ -11,7 +11,7 @@ export interface Lingering {
 }
 
 /** How long and how much is thrown away. */
-interface Patience {
+interface LingerBounds {
   readonly ms: number;
   readonly bytesMax: number;
 }
@@ -30,7 +30,7 @@ export function openLingering(timers: Timers): Lingering {
   return {
     begin({ record, request }) {
       if (request.complete || request.destroyed) return;
-      const { ms, bytesMax } = patienceFor(record);
+      const { ms, bytesMax } = boundsFor(record);
       const timer = timers.set(() => request.destroy(), ms);
       const stop = (): void => timers.clear(timer);
       request.once("end", stop);
@@ -63,7 +63,7 @@ function throwAway(request: Exchange["request"], bytesMax: number): void {
   request.resume();
 }
 
-function patienceFor(record: Exchange["record"]): Patience {
+function boundsFor(record: Exchange["record"]): LingerBounds {
   if (record.caller === null)
     return { ms: limits.lingerWithoutKeyMs, bytesMax: limits.lingerWithoutKeyBytesMax };
   // Who sends more than an account may would only go on, and keep the event loop busy with reading it.

@@ -5,7 +5,7 @@ import type { Ledger, LedgerForCallers } from "../ledger/ledger.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
 import type { AccountBounds } from "./account-bounds.ts";
-import type { LookPace } from "./look-pace.ts";
+import type { TokenBuckets } from "./token-buckets.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -24,7 +24,7 @@ export interface Service extends GenerationParts {
   readonly metrics: () => Promise<string>;
   readonly readiness: Readiness;
   readonly bounds: AccountBounds;
-  readonly looks: LookPace;
+  readonly looks: TokenBuckets;
   readonly state: ServiceState;
 }
 

@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import { Failure } from "../../src/failure.ts";
-import { openLookPace } from "../../src/http/look-pace.ts";
+import { openTokenBuckets } from "../../src/http/token-buckets.ts";
 
 it("a key looks 60 times at once, then ten times a second, whatever others do", () => {
   let nowMs = 5_000;
-  const pace = openLookPace(() => nowMs);
+  const buckets = openTokenBuckets(() => nowMs);
   const looks = (key: string): number => {
     for (let count = 0; ; count += 1)
       try {
-        pace.take(key);
+        buckets.take(key);
       } catch (error) {
         expect(error).toBeInstanceOf(Failure);
         expect(error).toMatchObject({ code: "rate_limited", facts: { retryAfterSeconds: 1 } });
@@ -26,14 +26,14 @@ it("a key looks 60 times at once, then ten times a second, whatever others do", 
 
 it("a key that looked lately is remembered among any number of others", () => {
   let nowMs = 0;
-  const pace = openLookPace(() => nowMs);
-  for (let look = 0; look < 60; look += 1) pace.take("mine");
+  const buckets = openTokenBuckets(() => nowMs);
+  for (let look = 0; look < 60; look += 1) buckets.take("mine");
   for (let other = 0; other < 12_500; other += 1) {
     nowMs += 0.02;
-    pace.take(`trib_${String(other)}`);
+    buckets.take(`trib_${String(other)}`);
   }
   // A quarter of a second has passed: two looks.
-  pace.take("mine");
-  pace.take("mine");
-  expect(() => pace.take("mine")).toThrow(Failure);
+  buckets.take("mine");
+  buckets.take("mine");
+  expect(() => buckets.take("mine")).toThrow(Failure);
 });

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 
-/** The pace at which one key may look at its account and its receipts, which count for no rate of the ledger. */
-export interface LookPace {
+/** Bounds how often one key looks at its account and its receipts, which count for no rate of the ledger. */
+export interface TokenBuckets {
   /** Before the ledger is asked. Throws `rate_limited`. */
   take(presentedKey: string): void;
 }
@@ -11,8 +11,8 @@ export interface LookPace {
 // Above this many keys, those that have not looked lately are forgotten: a caller may present any number of wrong ones.
 const keysRemembered = 10_000;
 
-/** A bucket a key: full, it holds the looks of a burst; it fills again at an even pace. */
-export function openLookPace(monotonicMs: () => number): LookPace {
+/** A token bucket for each key: full, it holds the looks of a burst; it fills again at an even pace. */
+export function openTokenBuckets(monotonicMs: () => number): TokenBuckets {
   const emptyAtMs = new Map<string, number>();
   const eachMs = 1_000 / limits.looksPerSecond;
   const fullMs = limits.looksAtOnce * eachMs;
