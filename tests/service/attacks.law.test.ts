@@ -77,6 +77,6 @@ describe.each(attacks)("while another account sends $name", (attack) => {
     }
     expect((await service.settledCredit(attacker.accountId)).held).toBe(0n);
     const taken = async (): Promise<string> => await takeAll(attacker).then(() => "all", String);
-    await expect.poll(taken, { timeout: 5_000 }).toBe("all");
+    await expect.poll(taken).toBe("all");
   });
 });
