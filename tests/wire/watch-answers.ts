@@ -1,5 +1,6 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { openUnchunker } from "./unchunk.ts";
 
 // Every test file loads this, so it loads next to nothing: check-answer.ts brings the schemas where a service is started.
@@ -179,18 +180,48 @@ function watchResponse(request: IncomingMessage, response: ServerResponse): void
     if (watched === undefined && isOfService(response.getHeader("x-request-id")))
       reportWireProblem(`${request.method ?? ""} ${path}: it was written where nobody looks`);
   });
+  let inResponse = false;
+  watchDirectWrites(request.socket, response, (given) => {
+    if (!inResponse) watched?.write(given[0], given[1]);
+  });
   response.write = (...given: readonly unknown[]) => {
+    inResponse = true;
     const more = write(...given);
+    inResponse = false;
     if (watched === undefined) watched = begin();
     watched?.write(given[0], given[1]);
     return more;
   };
   response.end = (...given: readonly unknown[]) => {
+    inResponse = true;
     end(...given);
+    inResponse = false;
     if (watched === undefined) watched = begin();
     watched?.write(given[0], given[1]);
     watched?.end();
     return response;
+  };
+}
+
+type DirectWrite = (given: readonly unknown[]) => void;
+const directWrites = new WeakMap<Socket, Map<ServerResponse, DirectWrite>>();
+
+/**
+ * Calls back for what the service writes to the connection itself, past its response. That is what is written while nothing
+ * of the response waits: a response that had to wait for its connection writes what it has kept while it still counts it.
+ */
+function watchDirectWrites(socket: Socket, response: ServerResponse, onWrite: DirectWrite): void {
+  const known = directWrites.get(socket);
+  const watchers = known ?? new Map<ServerResponse, DirectWrite>();
+  watchers.set(response, onWrite);
+  response.once("close", () => watchers.delete(response));
+  if (known !== undefined) return;
+  directWrites.set(socket, watchers);
+  const write = socket.write.bind(socket) as (...given: readonly unknown[]) => boolean;
+  socket.write = (...given: readonly unknown[]) => {
+    for (const [of, onDirectWrite] of watchers)
+      if (of.socket === socket && of.writableLength === 0) onDirectWrite(given);
+    return write(...given);
   };
 }
 
