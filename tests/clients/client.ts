@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { formats, TestService } from "../service/start-service.ts";
-import type { Step } from "../doubles/scripted-deployment.ts";
 import type { Capability, Particular } from "./capabilities.ts";
 
 /** Where a vendor's client connects, and as whom. */
@@ -117,19 +115,6 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error("nothing was thrown");
-}
-
-/**
- * A step that says nothing for some milliseconds, which begin when the deployment gets there. Real time: the clients are
- * programs of others, and what is looked at is whether they wait.
- */
-export function silence(ms: number): Step {
-  return {
-    type: "wait",
-    get until() {
-      return sleep(ms);
-    },
-  };
 }
 
 /** The tool that tests offer: what it is called with is JSON with a city. */

@@ -6,8 +6,9 @@ import {
   type Step,
   textAnswer,
 } from "../doubles/scripted-deployment.ts";
+import { eventually } from "../doubles/eventually.ts";
 import { startService } from "../service/start-service.ts";
-import { type ClientKind, connectTo, errorOf, modes, silence } from "./client.ts";
+import { type ClientKind, connectTo, errorOf, modes } from "./client.ts";
 import { startRecorder } from "./recorder.ts";
 import { thought, usage } from "./scripted-words.ts";
 
@@ -64,8 +65,17 @@ export function describeKeepalive(kind: ClientKind): void {
     it("lasts through silence before, between and inside of what it reads", async ({ expect }) => {
       const environment = { TRIBUTARY_KEEPALIVE_MS: String(keepaliveMs) };
       await using service = await startService({ environment });
-      service.deployment.answerNext(...haltingAnswer(keepaliveMs * 3.5));
       await using recorder = await startRecorder(service.url);
+      const pings = (): number => recorder.answers.split(": ping\n\n").length - 1;
+      const pause: Step = {
+        type: "wait",
+        // Begins when the deployment gets there, and lasts for two keepalives, however late they are.
+        get until() {
+          const due = pings() + 2;
+          return eventually(() => (pings() >= due ? true : null), "two keepalives");
+        },
+      };
+      service.deployment.answerNext(...haltingAnswer(pause));
       const client = connectTo(kind, service, { url: recorder.url });
       const seen = await client.streamed({ prompt: "Hello", tools: true });
       expect(seen).toMatchObject({
@@ -74,15 +84,13 @@ export function describeKeepalive(kind: ClientKind): void {
         calls: [{ id: "call_rome", name: "weather", input: { city: "Rome" } }],
         finish: kind.finishes?.calls ?? null,
       });
-      const pings = recorder.answers.split(": ping\n\n").length - 1;
-      expect(pings).toBeGreaterThanOrEqual(4 * 2);
+      expect(pings()).toBeGreaterThanOrEqual(4 * 2);
     });
   });
 }
 
 /** A thought, a text and a call with a pause before each and inside of two. */
-function haltingAnswer(pauseMs: number): readonly Step[] {
-  const pause = silence(pauseMs);
+function haltingAnswer(pause: Step): readonly Step[] {
   const call = { index: 0, id: "call_rome", type: "function" };
   const pieceOf = (json: string): Step =>
     delta({ tool_calls: [{ index: 0, function: { arguments: json } }] });
