@@ -34,7 +34,7 @@ export function openExchange(
   response: ServerResponse,
   parts: {
     readonly gone: AbortSignal;
-    readonly newId: (prefix: string) => string;
+    readonly newId: (prefix: string, atMs?: number) => string;
     readonly now: () => number;
   },
 ): Exchange {
@@ -43,7 +43,7 @@ export function openExchange(
     path.startsWith("/v1/messages") || request.headers["anthropic-version"] !== undefined
       ? "messages"
       : "openai";
-  const requestId = parts.newId("req_") as RequestId;
+  const requestId = parts.newId("req_", parts.now()) as RequestId;
   response.setHeader("x-request-id", requestId);
   if (shape === "messages") response.setHeader("request-id", requestId);
   return {

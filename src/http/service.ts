@@ -19,7 +19,7 @@ export interface Service extends GenerationParts {
   readonly timers: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly newId: (prefix: string) => string;
+  readonly newId: (prefix: string, atMs?: number) => string;
   /** Text of /metrics. */
   readonly metrics: () => Promise<string>;
   readonly readiness: Readiness;
