@@ -8,14 +8,27 @@ import { defaultSettings } from "./support.ts";
 // reads was seen by a caller before the kill.
 
 const callers = 12;
-const [path = "", ...keys] = process.argv.slice(2);
+const [synchronous, path = "", ...keys] = process.argv.slice(2);
 const ledger = await openSqliteLedger(
-  { ...defaultSettings, synchronous: "full", concurrencyPerAccount: 6, path },
+  {
+    ...defaultSettings,
+    synchronous: synchronous === "normal" ? "normal" : "full",
+    concurrencyPerAccount: 6,
+    path,
+  },
   { now: Date.now },
 );
 
 function say(...words: readonly (string | bigint | boolean)[]): void {
-  writeSync(1, `${words.join(" ")}\n`);
+  for (;;) {
+    try {
+      writeSync(1, `${words.join(" ")}\n`);
+      return;
+    } catch (error) {
+      // The pipe is full: its reader has not had the processor for a while. A line this short goes whole or not at all.
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) throw error;
+    }
+  }
 }
 
 function unlessRefused(error: unknown): null {

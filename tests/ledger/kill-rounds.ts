@@ -22,24 +22,20 @@ export interface KillReport {
 /** Kills a working process again and again on one ledger, and compares what it said with what is there afterwards. */
 export async function runKillRounds(rounds: number, seed: number): Promise<KillReport> {
   using file = temporaryLedger();
-  const keys = await prepare(file.path);
+  const keys = await prepareKillLedger(file.path);
   const random = openRandom(seed);
   const report = { kills: 0, admitted: 0, settled: 0, leftOpen: 0 };
   const problems: string[] = [];
   const seen = new Map<string, string>();
   for (let round = 0; round < rounds; round += 1) {
-    const lines = await killedWork([file.path, ...keys], {
+    const lines = await killedWork(["full", file.path, ...keys], {
       afterLines: 1 + Math.floor(random() * 400),
       afterMs: random() * 4,
     });
     report.kills += 1;
-    for (const line of lines) {
-      const [verb = "", requestId = "", ...facts] = line.split(" ");
-      if (verb === "admitted" || verb === "settled") {
-        report[verb] += 1;
-        seen.set(`${verb} ${requestId}`, facts.join(" "));
-      }
-    }
+    noteAnswers(lines, seen);
+    for (const verb of ["admitted", "settled"] as const)
+      report[verb] += lines.filter((line) => line.startsWith(`${verb} `)).length;
     problems.push(...auditProblems(file.path), ...unkept(file.path, seen));
     report.leftOpen += openReservations(file.path);
     problems.push(...(await heldAfterRecovery(file.path)));
@@ -47,7 +43,8 @@ export async function runKillRounds(rounds: number, seed: number): Promise<KillR
   return { ...report, problems };
 }
 
-async function prepare(path: string): Promise<readonly string[]> {
+/** Makes a ledger for the process that is killed, with two accounts; returns a key of each. */
+export async function prepareKillLedger(path: string): Promise<readonly string[]> {
   await using ledger = await openSqliteLedger({ ...defaultSettings, path }, { now: Date.now });
   const keys: string[] = [];
   for (const name of ["one", "two"]) {
@@ -86,8 +83,20 @@ async function killedWork(
   return output.split("\n").slice(0, -1);
 }
 
+/** Keeps each answer of these lines, by what it was and for which request; returns how many there were. */
+export function noteAnswers(lines: readonly string[], seen: Map<string, string>): number {
+  let count = 0;
+  for (const line of lines) {
+    const [verb = "", requestId = "", ...facts] = line.split(" ");
+    if (verb !== "admitted" && verb !== "settled") continue;
+    seen.set(`${verb} ${requestId}`, facts.join(" "));
+    count += 1;
+  }
+  return count;
+}
+
 /** Every answer that was seen must be in the file, with its numbers. */
-function unkept(path: string, seen: ReadonlyMap<string, string>): readonly string[] {
+export function unkept(path: string, seen: ReadonlyMap<string, string>): readonly string[] {
   using database = new DatabaseSync(path, { readOnly: true, readBigInts: true });
   const find = database.prepare(
     "select reserved_nanos, state, charged_nanos from reservation where request_id = ?",
