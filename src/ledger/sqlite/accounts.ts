@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AccountId, CreditNanos, RequestId } from "../records.ts";
 import { chainHash, type EntryKind } from "../journal.ts";
-import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
+import { bigOf, bytesOf, numberOf, textOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** What an account has, inside a transaction. */
@@ -10,6 +10,12 @@ export interface AccountState {
   readonly balanceNanos: CreditNanos;
   readonly heldNanos: CreditNanos;
   readonly running: number;
+}
+
+/** The end of an account's chain, as the open transaction has read it. */
+export interface ChainEnd {
+  readonly entries: number;
+  readonly head: Uint8Array;
 }
 
 /** One change of an account, and the journal entry that says why. */
@@ -22,6 +28,8 @@ export interface Movement {
   readonly actor: string;
   readonly requestId: RequestId | null;
   readonly note: string | null;
+  /** Absent: it is looked up. */
+  readonly after?: ChainEnd;
 }
 
 /** Where an entry stands in its account's chain. */
@@ -37,12 +45,27 @@ export interface Accounts {
   move(id: AccountId, movement: Movement, nowMs: number): Written;
 }
 
+/** What an account has, from columns of its names. */
+export function accountStateOf(row: Row): AccountState {
+  return {
+    status: textOf(row, "status") === "active" ? "active" : "disabled",
+    balanceNanos: bigOf(row, "balance_nanos"),
+    heldNanos: bigOf(row, "held_nanos"),
+    running: numberOf(row, "running"),
+  };
+}
+
+/** The end of an account's chain, from columns `entries` and `account_head`. */
+export function chainEndOf(row: Row): ChainEnd {
+  return { entries: numberOf(row, "entries"), head: bytesOf(row, "account_head") };
+}
+
 /** Prepares the statements once. */
 export function openAccounts(database: DatabaseSync): Accounts {
   const find = database.prepare(
     "select status, balance_nanos, held_nanos, running from account where id = ?",
   );
-  const last = database.prepare("select entries, head from account where id = ?");
+  const last = database.prepare("select entries, head as account_head from account where id = ?");
   // The new value is made from the row itself, never from what was read before, and the row's checks guard it.
   const change = database.prepare(
     `update account set balance_nanos = balance_nanos + ?, held_nanos = held_nanos + ?,
@@ -52,32 +75,25 @@ export function openAccounts(database: DatabaseSync): Accounts {
     `insert into entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id,
        note, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  function endOf(id: AccountId): ChainEnd {
+    const row = getRow(last, id);
+    if (row === null) throw new Error(`ledger: no account ${id} to move credit of`);
+    return chainEndOf(row);
+  }
+
   return {
     find(id) {
       const row = getRow(find, id);
-      if (row === null) return null;
-      return {
-        status: textOf(row, "status") === "active" ? "active" : "disabled",
-        balanceNanos: bigOf(row, "balance_nanos"),
-        heldNanos: bigOf(row, "held_nanos"),
-        running: numberOf(row, "running"),
-      };
+      return row === null ? null : accountStateOf(row);
     },
     move(id, movement, nowMs) {
       // The rows that the movement is for are committed with it, or not at all.
       if (!database.isTransaction)
         throw new Error(`ledger: credit of ${id} is moved outside a transaction`);
       const { actor, balanceDeltaNanos, heldDeltaNanos, kind, note, requestId } = movement;
-      const row = getRow(last, id);
-      if (row === null) throw new Error(`ledger: no account ${id} to move credit of`);
-      const entries = numberOf(row, "entries");
+      const { entries, head } = movement.after ?? endOf(id);
       const sequence = entries + 1;
-      const hash = chainHash(bytesOf(row, "head"), {
-        accountId: id,
-        sequence,
-        atMs: nowMs,
-        ...movement,
-      });
+      const hash = chainHash(head, { accountId: id, sequence, atMs: nowMs, ...movement });
       const changed = change.run(
         balanceDeltaNanos,
         heldDeltaNanos,

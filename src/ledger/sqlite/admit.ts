@@ -38,9 +38,7 @@ export function openAdmit(
     const { caller, requestId } = order;
     const earlier = getRow(find, requestId);
     if (earlier !== null) return earlierAdmission(earlier, order);
-    parts.keyGate.ensureActive(caller.accountId, caller.keyId);
-    const account = parts.accounts.find(caller.accountId);
-    if (account === null) throw new Error(`ledger: key ${caller.keyId} has no account`);
+    const account = parts.keyGate.ensureActive(caller.accountId, caller.keyId);
     if (account.running >= rules.concurrencyPerAccount) {
       giveTicketBack(caller, parts.rateWindow);
       throw tooManyConcurrent(rules.concurrencyPerAccount, freeInMs(caller.accountId, nowMs));
@@ -66,6 +64,7 @@ export function openAdmit(
         actor: caller.keyId,
         requestId,
         note: null,
+        after: account.end,
       },
       nowMs,
     );

@@ -4,6 +4,7 @@ import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import type { AccountId, KeyId } from "../records.ts";
 import type { AuthorizeOrder, StoreOperations } from "../store-operations.ts";
 import { disabledAccount, noCredit, revokedKey, unknownKey } from "../refusals.ts";
+import { accountStateOf, type AccountState, chainEndOf, type ChainEnd } from "./accounts.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, bytesOf, textOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
@@ -11,8 +12,8 @@ import { getRow } from "./get-row.ts";
 /** Checks of keys and accounts, for both phases of a request. */
 export interface KeyGate {
   readonly authorize: StoreOperations["authorize"];
-  /** The second look, inside `admit`: what was revoked or disabled in between is refused there. */
-  ensureActive(accountId: AccountId, keyId: KeyId): void;
+  /** The second look, inside `admit`, and what the account has: what was revoked or disabled in between is refused. */
+  ensureActive(accountId: AccountId, keyId: KeyId): AccountState & { readonly end: ChainEnd };
 }
 
 const noHash = new Uint8Array(32);
@@ -29,6 +30,12 @@ export function openKeyGate(
      from api_key join account on account.id = api_key.account_id
      where api_key.account_id = ? and api_key.id = ?`,
   );
+  const findActive = database.prepare(
+    `select api_key.revoked_at_ms, account.status, account.balance_nanos, account.held_nanos, account.running,
+       account.entries, account.head as account_head
+     from api_key join account on account.id = api_key.account_id
+     where api_key.account_id = ? and api_key.id = ?`,
+  );
   return {
     authorize(order, nowMs) {
       const row = ensureUsable(getRow(find, order.accountId, order.keyId), order);
@@ -41,9 +48,10 @@ export function openKeyGate(
       return { accountId, keyId, ticket, rate };
     },
     ensureActive(accountId, keyId) {
-      const row = getRow(find, accountId, keyId);
+      const row = getRow(findActive, accountId, keyId);
       if (row === null) throw unknownKey();
       ensureNotRevoked(row);
+      return { ...accountStateOf(row), end: chainEndOf(row) };
     },
   };
 }

@@ -22,13 +22,7 @@ export interface RateWindow {
 /** The window over the attached file. */
 export function openRateWindow(database: DatabaseSync, limit: number): RateWindow {
   const windowMs = limits.rateWindowMs;
-  // One side at a time: for both at once SQLite would look at every ticket of the key.
-  const forget = database.prepare("delete from rate.ticket where key_id = ? and at_ms <= ?");
-  const forgetAhead = database.prepare("delete from rate.ticket where key_id = ? and at_ms > ?");
-  const look = database.prepare(
-    `select (select held from rate.key_tickets where key_id = ?1) as held,
-       (select max(at_ms) from rate.ticket where key_id = ?1) as newest`,
-  );
+  const ticketsInWindow = openTicketsInWindow(database);
   const blocking = database.prepare(
     "select at_ms from rate.ticket where key_id = ? order by at_ms limit 1 offset ?",
   );
@@ -40,14 +34,9 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
 
   return {
     take(keyId, ticketId, nowMs) {
-      // A write comes first, as it waits for other processes: a write after a read fails at once where another process
-      // has written in between. A ticket from more than a window ahead was taken before the clock was set back, and
-      // would block until then.
-      forget.run(keyId, nowMs - windowMs);
-      forgetAhead.run(keyId, nowMs + windowMs);
-      const row = getRow(look, keyId);
-      const held = row === null ? 0 : (numberOrNullOf(row, "held") ?? 0);
-      const newest = row === null ? null : numberOrNullOf(row, "newest");
+      const tickets = ticketsInWindow(keyId, nowMs);
+      const held = tickets?.held ?? 0;
+      const newest = tickets?.newest ?? null;
       if (ticketId === null)
         return { ticket: null, rate: rateState(limit, held, untilEmpty(newest, nowMs)) };
       if (held >= limit) {
@@ -69,6 +58,48 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
     sweep(nowMs) {
       sweepAll.run(nowMs - windowMs, nowMs + windowMs);
     },
+  };
+}
+
+interface Tickets {
+  readonly held: number;
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/**
+ * Forgets first what is in no window any more. The transaction has the lock of this file by then: a write after a read
+ * fails at once where another process has written in between. A ticket from more than a window ahead was taken before
+ * the clock was set back, and would block until then.
+ */
+function openTicketsInWindow(
+  database: DatabaseSync,
+): (keyId: KeyId, nowMs: number) => Tickets | null {
+  const windowMs = limits.rateWindowMs;
+  // One side at a time: for both at once SQLite would look at every ticket of the key.
+  const forget = database.prepare("delete from rate.ticket where key_id = ? and at_ms <= ?");
+  const forgetAhead = database.prepare("delete from rate.ticket where key_id = ? and at_ms > ?");
+  const look = database.prepare(
+    `select (select held from rate.key_tickets where key_id = ?1) as held,
+       (select min(at_ms) from rate.ticket where key_id = ?1) as oldest,
+       (select max(at_ms) from rate.ticket where key_id = ?1) as newest`,
+  );
+
+  /** null: the key has no tickets. */
+  function ticketsOf(keyId: KeyId): Tickets | null {
+    const row = getRow(look, keyId);
+    const oldest = row === null ? null : numberOrNullOf(row, "oldest");
+    if (row === null || oldest === null) return null;
+    return { held: numberOf(row, "held"), oldest, newest: numberOf(row, "newest") };
+  }
+
+  return (keyId, nowMs) => {
+    const tickets = ticketsOf(keyId);
+    const ended = tickets !== null && tickets.oldest <= nowMs - windowMs;
+    const ahead = tickets !== null && tickets.newest > nowMs + windowMs;
+    if (ended) forget.run(keyId, nowMs - windowMs);
+    if (ahead) forgetAhead.run(keyId, nowMs + windowMs);
+    return ended || ahead ? ticketsOf(keyId) : tickets;
   };
 }
 

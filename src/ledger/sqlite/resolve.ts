@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { chargeNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
-import type { Accounts } from "./accounts.ts";
+import { type Accounts, chainEndOf } from "./accounts.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, idOf, textOf, textOrNullOf, type Row } from "../row.ts";
@@ -28,8 +28,9 @@ export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolv
 
 function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle"] {
   const find = database.prepare(
-    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million
-     from reservation where request_id = ?`,
+    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million,
+       account.entries, account.head as account_head
+     from reservation join account on account.id = account_id where request_id = ?`,
   );
   const close = database.prepare(
     `update reservation set state = 'settled', charged_nanos = ?, outcome = ?, input_tokens = ?,
@@ -62,6 +63,7 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
         actor: textOf(row, "key_id"),
         requestId,
         note: null,
+        after: chainEndOf(row),
       },
       nowMs,
     );
