@@ -264,6 +264,8 @@ export const limits = {
   youngSpaceGrownBytes: 8 * 1024 * 1024,
   /** How often that is looked at: it takes seconds of load to double. */
   youngSpaceLookMs: 100,
+  /** Room for young objects of each other thread, MiB: three of its halves, which are then of 2 MiB. */
+  threadYoungMebibytes: 6,
   /** Of several processes: one that served for this long was sound, and is replaced at once when it dies. */
   processSoundMs: 10_000,
   /** One that dies again soon is replaced after the first of these, then after twice as long each time. */

@@ -61,7 +61,12 @@ function openThread(
 ): PoolThread<BodyTask, BodyTaskAnswer> {
   const url = entryUrl("body-thread-entry", import.meta.url);
   const thread = openBodyThread<SealedBodyTask, BodyTaskAnswer>(
-    () => new Worker(url, { name: "body", workerData: threadData() }),
+    () =>
+      new Worker(url, {
+        name: "body",
+        workerData: threadData(),
+        resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes },
+      }),
     timers,
   );
   return {

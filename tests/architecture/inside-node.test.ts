@@ -4,8 +4,10 @@ import { readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { freePiece } from "../../src/http/free-piece.ts";
+import { limits } from "../../src/limits.ts";
 
 // What the sources rely on beside what Node and npm promise: these fail when one of them changes. The chunks of an event
 // stream have theirs in tests/http/event-stream.test.ts, the send buffers in tests/http/send-buffer.test.ts.
@@ -30,6 +32,28 @@ test("serve: V8 reads how the space for young objects grows each time, also when
   const [told = 0, again = 0] = await Promise.all(["told", "again"].map(sizeOf));
   expect(told).toBeLessThanOrEqual(4 * 1024 * 1024);
   expect(again).toBeGreaterThan(2 * told);
+});
+
+test("threads: each says how large its space for young objects may be, and V8 keeps it to that", async () => {
+  const wish = "resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes }";
+  for (const path of ["src/http/body-workers.ts", "src/ledger/sqlite/worker-client.ts"])
+    expect(readFileSync(new URL(path, root), "utf8")).toContain(wish);
+  const program = `
+    const { getHeapSpaceStatistics } = require("node:v8");
+    const kept = [];
+    for (let round = 0; round < 20; round += 1) {
+      kept.push(Array.from({ length: 20_000 }, (_, index) => ({ index, inner: [index] })));
+      if (kept.length > 4) kept.shift();
+    }
+    const young = getHeapSpaceStatistics().find((space) => space.space_name === "new_space");
+    require("node:worker_threads").parentPort.postMessage(young.space_size);`;
+  const worker = new Worker(program, {
+    eval: true,
+    resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes },
+  });
+  const [bytes] = (await once(worker, "message")) as [number];
+  await worker.terminate();
+  expect(bytes).toBeLessThanOrEqual((limits.threadYoungMebibytes * 1024 * 1024 * 2) / 3);
 });
 
 test("free-piece: Node gives each read of a request memory of its own, which can be freed by hand", async () => {

@@ -223,6 +223,7 @@ export function openThreadLine(settings: StoreSettings): OpenStoreLine {
     const worker = new Worker(entryUrl("worker", import.meta.url), {
       workerData: settings,
       name: "ledger",
+      resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes },
     });
     let cause: unknown = null;
     worker.on("message", listener.message);
