@@ -257,10 +257,7 @@ export const limits = {
   metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
-  /**
-   * Bytes of V8's space for young objects above which it grows no more: its halves are then of 8 MiB. Halves of 2 MiB, as
-   * a start makes them, take half as much CPU again under load; without a bound they become 32 MiB, which costs memory.
-   */
+  /** V8's space for young objects grows no more above this: halves of 8 MiB. Smaller ones cost CPU under load, larger ones memory. */
   youngSpaceGrownBytes: 8 * 1024 * 1024,
   /** How often that is looked at: it takes seconds of load to double. */
   youngSpaceLookMs: 100,
