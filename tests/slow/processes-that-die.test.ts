@@ -10,7 +10,11 @@ async function textOf(address: string): Promise<string> {
 }
 
 test("a process that is killed is replaced; the others' streams go on, and what it held is given back", async () => {
-  await using service = await startProcesses({ TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "100" });
+  await using service = await startProcesses({
+    TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "100",
+    // What is given back within the time of this test is given back for the death alone.
+    TRIBUTARY_LEASE_SECONDS: "3600",
+  });
   const { deployment, ledger, program, url } = service;
   const { accountId, key } = await service.newKey("1000");
   const gate = openGate();
