@@ -26,7 +26,7 @@ export interface Gateway extends AsyncDisposable {
   /** The account and key made because the ledger was empty; the secret is shown nowhere else. */
   readonly first: FirstAccount | null;
   /** Metrics in the Prometheus text format. */
-  metrics(): Promise<string>;
+  metrics(): Promise<Uint8Array>;
   describe(): DeploymentDescription;
   /** Fails `/readyz` from now on, and serves on: balancers turn to other replicas. */
   leave(): void;
@@ -87,10 +87,11 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     looks: openTokenBuckets(() => performance.now()),
     now: Date.now,
     newId,
-    metrics: holdValue(parts.whole?.metricsText ?? (() => telemetry.metricsText()), {
-      heldMs: limits.metricsHeldMs,
-      monotonicMs: clock.monotonicMs,
-    }),
+    // Bytes, so that what many ask for at once is one piece of memory.
+    metrics: holdValue(
+      async () => Buffer.from(await (parts.whole?.metricsText() ?? telemetry.metricsText())),
+      { heldMs: limits.metricsHeldMs, monotonicMs: clock.monotonicMs },
+    ),
     readiness: openReadiness({ ledger, deployment, telemetry, ...clock }),
     state: {
       leaving: false,

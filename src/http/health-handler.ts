@@ -34,5 +34,5 @@ function asksForDeployment(url: string): boolean {
 /** Metrics in the Prometheus text format. */
 export async function handleMetrics(exchange: Exchange, service: Service): Promise<void> {
   const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-  answerBytes(exchange, { status: 200, headers }, Buffer.from(await service.metrics()));
+  answerBytes(exchange, { status: 200, headers }, await service.metrics());
 }

@@ -20,8 +20,8 @@ export interface Service extends GenerationParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: (prefix: string, atMs?: number) => string;
-  /** Text of /metrics. */
-  readonly metrics: () => Promise<string>;
+  /** What /metrics answers, in the Prometheus text format. */
+  readonly metrics: () => Promise<Uint8Array>;
   readonly readiness: Readiness;
   readonly bounds: AccountBounds;
   readonly looks: TokenBuckets;

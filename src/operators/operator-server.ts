@@ -19,7 +19,7 @@ export interface OperatorServerParts extends Pick<OperatorApiParts, "onFailure" 
   /** Opens the ledger, with the first request to the API: it is not the one that requests wait for. */
   readonly openLedger: () => Promise<StoreLedger>;
   /** Metrics in the Prometheus text format. */
-  readonly metrics: () => Promise<string>;
+  readonly metrics: () => Promise<Uint8Array>;
 }
 
 /** Where to listen. */
@@ -129,8 +129,8 @@ async function answerMetrics(response: ServerResponse, parts: OperatorServerPart
   answer(response, "text/plain; version=0.0.4; charset=utf-8", await parts.metrics());
 }
 
-function answer(response: ServerResponse, type: string, text: string): void {
-  response.writeHead(200, { "content-type": type }).end(text);
+function answer(response: ServerResponse, type: string, body: string | Uint8Array): void {
+  response.writeHead(200, { "content-type": type }).end(body);
 }
 
 /** A page of another site that a browser was led to by a name of its own must reach nothing here. */

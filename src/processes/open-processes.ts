@@ -77,7 +77,7 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   const owned = opened.move();
   return {
     ...service.gateway,
-    metrics: () => metrics.text(),
+    metrics: async () => Buffer.from(await metrics.text()),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -50,7 +50,7 @@ export async function startOperators(): Promise<TestOperators> {
       { host: "127.0.0.1", port: 0, spare: true, names: ["operators.example"] },
       {
         openLedger: open,
-        metrics: () => Promise.resolve("# metrics\n"),
+        metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
         version: "1.2.3",
         onFailure: ({ cause }) => void failures.push(cause),
       },
