@@ -36,6 +36,8 @@ export interface ProgramOrder {
   readonly environment: Readonly<Record<string, string>>;
   /** After this it is killed. */
   readonly lifeMs: number;
+  /** The program's first file; absent: that of this version. */
+  readonly main?: string;
 }
 
 /** Starts a command in a folder with only these variables; it is killed at the end of the test. */
@@ -50,7 +52,7 @@ export function startProgram(
 /** The same for as long as a slower lane needs it. */
 export function startLivingProgram(order: ProgramOrder): Program {
   const { environment, folder, lifeMs, words } = order;
-  const child = spawn(process.execPath, [main, ...words], {
+  const child = spawn(process.execPath, [order.main ?? main, ...words], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,0 +1,92 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { type Program, startLivingProgram } from "../cli/start-program.ts";
+import { startScriptedDeployment, textAnswer } from "../doubles/scripted-deployment.ts";
+import { postgresTests, startPostgres } from "../ledger/postgres-server.ts";
+import { openOperatorLedger } from "../service/operator-ledger.ts";
+import { configOf, formats, post } from "../service/start-service.ts";
+
+// The oldest version that may still open what this one leaves runs beside it, on one ledger.
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+/** It made schema 5 of SQLite and 7 of PostgreSQL, which every migration since names as the oldest that it suits. */
+const oldest = "23d94880577ccf662b19ceafa7ccbe3b5ca7007a";
+const isThere = await run("git", ["cat-file", "-e", `${oldest}^{commit}`], { cwd: root }).then(
+  () => true,
+  () => false,
+);
+const [chat] = formats;
+
+/** The first file of the oldest version, taken from the history of this repository. */
+async function unpackOldest(folder: string): Promise<string> {
+  const archive = join(folder, "oldest.tar");
+  await run("git", ["archive", "--output", archive, oldest, "src", "package.json"], { cwd: root });
+  await run("tar", ["-xf", archive, "-C", folder]);
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+  return join(folder, "src/cli/main.ts");
+}
+
+async function runBesideEachOther(database: Readonly<Record<string, string>>): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "tributary-older-"));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const deployment = opened.use(await startScriptedDeployment());
+  deployment.answerAlways(...textAnswer("Hello"));
+  const environment = {
+    TRIBUTARY_PORT: "0",
+    TRIBUTARY_DATA_DIR: folder,
+    TRIBUTARY_DEPLOYMENT_URL: deployment.url,
+    ...database,
+  };
+  // This version makes the ledger, so that its schema is the newest.
+  const ledger = opened.use(await openOperatorLedger(configOf(environment)));
+  const { id } = await ledger.createAccount("a", 10n ** 12n);
+  const { secret: key } = await ledger.createKey(id, "a");
+  const start = (main: { readonly main?: string }): Program =>
+    opened.use(
+      startLivingProgram({
+        words: ["serve", "--json"],
+        folder,
+        environment,
+        lifeMs: 60_000,
+        ...main,
+      }),
+    );
+  const services = [start({ main: await unpackOldest(folder) }), start({})];
+  const urls = await Promise.all(
+    services.map(async (service) => {
+      const [, url = ""] = await service.waitFor(/"url":"(http:[^"]+)"[^\n]*"event":"listening"/);
+      return url + chat.path;
+    }),
+  );
+  const requests = Array.from({ length: 40 }, (_, index) => urls[index % 2] ?? "");
+  for (const url of requests) {
+    const answer = await post(url, chat.body, { key });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Hello")]);
+  }
+  const account = await ledger.showAccount(id);
+  expect(account.heldNanos).toBe(0n);
+  const [sum] = await ledger.sumUsage({
+    accountId: id,
+    sinceMs: null,
+    untilMs: null,
+    by: "format",
+  });
+  expect(sum?.requests).toBe(40);
+  expect(account.balanceNanos + (sum?.chargedNanos ?? 0n)).toBe(10n ** 12n);
+  expect((await ledger.verify([])).problems).toEqual([]);
+}
+
+it.runIf(isThere)("the oldest version that reads this schema runs beside this one, on SQLite", () =>
+  runBesideEachOther({}),
+);
+
+it.runIf(isThere && postgresTests)("and on PostgreSQL", async () => {
+  await using server = await startPostgres();
+  await runBesideEachOther({ TRIBUTARY_DATABASE_URL: await server.createDatabase("older") });
+});
