@@ -5,6 +5,8 @@ import type { Actor, ChangedBy } from "../../src/ledger/administration/changed-b
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import type { ReceiptQuery } from "../../src/ledger/administration/lists.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { codeOf, defaultSettings, temporaryLedger } from "./support.ts";
@@ -172,6 +174,74 @@ describe.each([
       expect(await ledger.listAudit({ ...everything, untilMs: 1_000_000 })).toEqual([]);
       expect(await ledger.listAudit({ ...everything, action: "key.create" })).toHaveLength(1);
       expect((await ledger.verify([])).problems).toEqual([]);
+    });
+
+    test("lists come in pages, newest first, by what was asked for", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 10n ** 12n);
+      const { record, secret } = await ledger.createKey(id, "web");
+      const orders = [];
+      for (const count of [1, 2, 3]) {
+        stage.later(1_000);
+        const order = orderOf(await ledger.authorize(secret, true), {
+          requestId: `req_page${String(count)}`,
+        });
+        await ledger.admit(order);
+        if (count < 3) await ledger.settle(settlementOf(order, [500, 10 * count]));
+        orders.push(order);
+      }
+      const all = {
+        accountId: null,
+        keyId: null,
+        state: null,
+        outcome: null,
+        format: null,
+        sinceMs: null,
+        untilMs: null,
+        chargedAtLeastNanos: null,
+        after: null,
+        rowsMax: 10,
+      };
+      const ids = async (query: Partial<ReceiptQuery>): Promise<readonly string[]> =>
+        (await ledger.pageReceipts({ ...all, ...query })).map(({ requestId }) => requestId);
+      expect(await ids({})).toEqual(["req_page3", "req_page2", "req_page1"]);
+      expect(await ids({ rowsMax: 1 })).toEqual(["req_page3"]);
+      expect(await ids({ after: { atMs: 1_003_000, id: "req_page3" } })).toEqual([
+        "req_page2",
+        "req_page1",
+      ]);
+      expect(await ids({ state: "open", accountId: id, keyId: record.id })).toEqual(["req_page3"]);
+      expect(await ids({ outcome: "completed", format: "messages" })).toHaveLength(2);
+      expect(await ids({ sinceMs: 1_002_000, untilMs: 1_003_000 })).toEqual(["req_page2"]);
+      const [dearer] = await ledger.pageReceipts({ ...all, state: "settled" });
+      const charged = dearer?.chargedNanos ?? null;
+      expect(await ids({ chargedAtLeastNanos: charged })).toEqual(["req_page2"]);
+      expect(await ids({ accountId: "acct_none" })).toEqual([]);
+
+      const entries = await ledger.pageEntries({ accountId: id, before: null, rowsMax: 100 });
+      expect(entries.map(({ sequence }) => sequence)).toEqual([6, 5, 4, 3, 2, 1]);
+      const account = await ledger.showAccount(id);
+      expect(entries[0]).toMatchObject({
+        balanceNanos: account.balanceNanos,
+        heldNanos: account.heldNanos,
+      });
+      expect(entries.at(-1)).toMatchObject({ balanceNanos: 10n ** 12n, heldNanos: 0n });
+      const older = await ledger.pageEntries({ accountId: id, before: 5, rowsMax: 2 });
+      expect(older).toEqual(entries.slice(2, 4));
+      const unknown = ledger.pageEntries({ accountId: "acct_none", before: null, rowsMax: 1 });
+      expect(await refusal(unknown)).toBe("not_found");
+
+      stage.later(1_000);
+      const second = await ledger.createAccount("other", 0n);
+      expect(await ledger.pageAccounts({ after: null, rowsMax: 1 })).toEqual([second]);
+      const after = { atMs: second.createdAtMs, id: second.id };
+      expect(await ledger.pageAccounts({ after, rowsMax: 9 })).toEqual([account]);
+      expect(await ledger.findKey(record.id)).toEqual(record);
+      expect(await ledger.findKey("key_none")).toBeNull();
+      const renamed = await ledger.changeAccount(id, { name: "store", status: null });
+      expect(renamed).toEqual({ ...account, name: "store" });
+      expect(await ledger.showAccount(id)).toEqual(renamed);
     });
 
     test("the log is never changed, also not by hand", async () => {
