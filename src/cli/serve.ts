@@ -65,7 +65,8 @@ export async function serve(shell: Shell): Promise<null> {
         isDownloading: () => progress.begun,
       });
       await using operators = await openOperators(config, gateway, telemetry);
-      if (operators !== null) telemetry.lifecycle("operators listening", { url: operators.url });
+      if (operators !== null)
+        telemetry.lifecycle("operators listening", { address: operators.url });
       await announced;
       await Promise.race([stop.first, ...(gateway.failed === undefined ? [] : [gateway.failed])]);
       if (config.drainDelaySeconds > 0) {

@@ -187,7 +187,7 @@ describe("serve", () => {
     await using engine = await openFakeEngine();
     await using program = serve(engine.url);
     const [, url = ""] = await program.waitFor(
-      /"url":"(http:[^"]+)","event":"operators listening"/,
+      /"address":"(http:[^"]+)","event":"operators listening"/,
     );
     expect((await fetch(`${url}/metrics`)).status).toBe(200);
     const asked = await fetch(`${url}/api/v1/accounts`);
