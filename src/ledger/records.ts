@@ -43,6 +43,9 @@ export interface FirstAccount {
   readonly secret: string;
 }
 
+/** The columns that `accountOf` reads. */
+export const accountColumns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
+
 /** An account, from columns of its names. */
 export function accountOf(row: Row): Account {
   return {
@@ -54,6 +57,9 @@ export function accountOf(row: Row): Account {
     createdAtMs: numberOf(row, "created_at_ms"),
   };
 }
+
+/** The columns that `keyOf` reads. */
+export const keyColumns = "id, account_id, name, created_at_ms, revoked_at_ms";
 
 /** A key, from columns of its names. */
 export function keyOf(row: Row): KeyRecord {

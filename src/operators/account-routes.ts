@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { EntryRow } from "../ledger/administration/lists.ts";
 import type { Account } from "../ledger/records.ts";
-import { administer, bodyOf, defineRoute, type OperatorApp } from "./route.ts";
+import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import {
   accountPatchSchema,
@@ -13,7 +13,7 @@ import {
   newAccountSchema,
 } from "./schemas.ts";
 
-const idParameter = z.object({ id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }) });
+const idParameter = idOf("acct_5nXbTrMv2kQ0aZe");
 const answered = { status: 200, description: "the account", schema: accountSchema } as const;
 
 const list = defineRoute(

@@ -5,13 +5,14 @@ import {
   administer,
   bodyOf,
   defineRoute,
+  idOf,
   type OperatorApp,
   type OperatorContext,
 } from "./route.ts";
 import { keySchema, keyToJson, newKeySchema, shownKeySchema } from "./schemas.ts";
 
-const accountParameter = z.object({ id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }) });
-const keyParameter = z.object({ id: z.string().openapi({ example: "key_5nXbTrMv2kQ0aZe" }) });
+const accountParameter = idOf("acct_5nXbTrMv2kQ0aZe");
+const keyParameter = idOf("key_5nXbTrMv2kQ0aZe");
 const keys = z.object({ data: z.array(keySchema) }).openapi("Keys");
 const answered = { status: 200, description: "the key", schema: keySchema } as const;
 

@@ -1,6 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import type { AuditRow } from "../ledger/administration/audit.ts";
-import { administer, bodyOf, defineRoute, type OperatorApp } from "./route.ts";
+import {
+  administer,
+  bodyOf,
+  defineRoute,
+  idOf,
+  instant,
+  type OperatorApp,
+  timeOf,
+} from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema } from "./paging.ts";
 import {
   auditSchema,
@@ -10,8 +18,6 @@ import {
   operatorToJson,
   shownOperatorSchema,
 } from "./schemas.ts";
-
-const instant = z.iso.datetime({ offset: true });
 
 const list = defineRoute(
   "listOperators",
@@ -38,7 +44,7 @@ const revoke = defineRoute(
     method: "delete",
     path: "/operators/{id}",
     summary: "Revokes an operator: its tokens end at once",
-    request: { params: z.object({ id: z.string().openapi({ example: "oper_5nXbTrMv2kQ0aZe" }) }) },
+    request: { params: idOf("oper_5nXbTrMv2kQ0aZe") },
   },
   { status: 200, description: "the operator", schema: operatorSchema },
 );
@@ -82,10 +88,10 @@ export function addOperatorRoutes(app: OperatorApp): void {
     return context.json({ data: operators.map(operatorToJson) }, 200);
   });
   app.openapi(create, async (context) => {
-    const { expires_at: expires = null, name, role } = context.req.valid("json");
+    const { expires_at: expires, name, role } = context.req.valid("json");
     const ledger = await administer(context);
-    const expiresAtMs = expires === null ? null : Date.parse(expires);
-    const { record, secret } = await ledger.createOperator({ name, role, expiresAtMs });
+    const order = { name, role, expiresAtMs: timeOf(expires) };
+    const { record, secret } = await ledger.createOperator(order);
     return context.json({ ...operatorToJson(record), secret, secret_shown: secret === null }, 200);
   });
   app.openapi(revoke, async (context) => {
@@ -100,8 +106,8 @@ export function addOperatorRoutes(app: OperatorApp): void {
       actor,
       action,
       target,
-      sinceMs: since === undefined ? null : Date.parse(since),
-      untilMs: until === undefined ? null : Date.parse(until),
+      sinceMs: timeOf(since),
+      untilMs: timeOf(until),
       before: numberOfCursor(cursor),
       rowsMax: limit + 1,
     });

@@ -1,16 +1,14 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import { newId } from "../new-id.ts";
 import type { OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
-import { answerProblem, type Problem } from "./problem.ts";
+import { answerProblem, type Problem, problemOf } from "./problem.ts";
 
 /** The listener for operators, which stays until the process ends. */
 export interface OperatorServer extends AsyncDisposable {
-  readonly host: string;
-  readonly port: number;
   readonly url: string;
 }
 
@@ -62,37 +60,33 @@ export async function listenForOperators(
       noDelay: true,
     },
     (request, response) => {
-      if (!isKnownHost(request.headers.host, address.names)) {
-        send(response, refusedHost, newId("req_"));
-        return;
-      }
-      const [path] = (request.url ?? "").split("?", 1);
-      if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
-      else if (path === "/metrics") void answerMetrics(response, parts);
-      else if (path?.startsWith("/api/v1") === true) {
-        api ??= loadApi(apiParts);
-        void serve(api, request, response);
-      } else send(response, nothingHere, newId("req_"));
+      handle(request, response).catch((cause: unknown) => {
+        const requestId = newId("req_");
+        parts.onFailure({ requestId, cause });
+        if (response.headersSent) response.destroy();
+        else send(response, problemOf(cause), requestId);
+      });
     },
   );
-  await new Promise<void>((resolve, reject) => {
-    const listen = (port: number): void => void server.listen(port, address.host, resolve);
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EADDRINUSE" || !address.spare) {
-        reject(error);
-        return;
-      }
-      server.once("error", reject);
-      listen(0);
-    });
-    listen(address.port);
-  });
-  server.removeAllListeners("error");
+  async function serveApi(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const listener = await (api ??= loadApi(apiParts));
+    await listener(request, response);
+  }
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!isKnownHost(request.headers.host, address.names)) {
+      send(response, refusedHost, newId("req_"));
+      return;
+    }
+    const [path] = (request.url ?? "").split("?", 1);
+    if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
+    else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
+    else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
+    else send(response, nothingHere, newId("req_"));
+  }
+  await listen(server, address);
   const { port } = server.address() as AddressInfo;
   const { host } = address;
   return {
-    host,
-    port,
     url: `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -101,6 +95,23 @@ export async function listenForOperators(
       await ledger?.then((opened) => opened[Symbol.asyncDispose](), ignore);
     },
   };
+}
+
+/** Rejects when neither the port nor, where that will do, a free one can be had. */
+async function listen(server: Server, address: OperatorAddress): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const tryPort = (port: number): void => void server.listen(port, address.host, resolve);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EADDRINUSE" || !address.spare) {
+        reject(error);
+        return;
+      }
+      server.once("error", reject);
+      tryPort(0);
+    });
+    tryPort(address.port);
+  });
+  server.removeAllListeners("error");
 }
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -116,18 +127,7 @@ async function loadApi(parts: OperatorApiParts): Promise<ApiListener> {
   return getRequestListener(app.fetch);
 }
 
-async function serve(
-  api: Promise<ApiListener>,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const listener = await api;
-  await listener(request, response);
-}
-
-async function answerMetrics(response: ServerResponse, parts: OperatorServerParts): Promise<void> {
-  answer(response, "text/plain; version=0.0.4; charset=utf-8", await parts.metrics());
-}
+const metricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 function answer(response: ServerResponse, type: string, body: string | Uint8Array): void {
   response.writeHead(200, { "content-type": type }).end(body);

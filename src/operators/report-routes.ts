@@ -5,7 +5,7 @@ import type { Receipt } from "../ledger/receipt.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
 import { pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import { ProblemError } from "./problem.ts";
-import { defineRoute, type OperatorApp } from "./route.ts";
+import { defineRoute, idOf, instant, type OperatorApp, timeOf } from "./route.ts";
 import {
   receiptOfApi,
   receiptSchema,
@@ -13,8 +13,6 @@ import {
   usageToJson,
   verificationSchema,
 } from "./schemas.ts";
-
-const instant = z.iso.datetime({ offset: true });
 
 const usage = defineRoute(
   "sumUsage",
@@ -66,7 +64,7 @@ const receipt = defineRoute(
     method: "get",
     path: "/receipts/{id}",
     summary: "What one request reserved and was charged",
-    request: { params: z.object({ id: z.string().openapi({ example: "req_5nXbTrMv2kQ0aZe" }) }) },
+    request: { params: idOf("req_5nXbTrMv2kQ0aZe") },
   },
   { status: 200, description: "the receipt", schema: receiptSchema },
 );
@@ -193,10 +191,6 @@ function receiptPage(
     toJson: receiptOfApi,
     cursorOf: (row) => `${String(row.admittedAtMs)}.${row.requestId}`,
   });
-}
-
-function timeOf(text: string | undefined): number | null {
-  return text === undefined ? null : Date.parse(text);
 }
 
 function amountOf(text: string | undefined): bigint | null {

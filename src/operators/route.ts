@@ -102,6 +102,19 @@ async function readOnce({ req }: OperatorContext): Promise<ChangedBy["once"]> {
   return { route: `${req.method} ${req.path}`, key, bodyHash };
 }
 
+/** The parameter of a path that names one thing by its id. */
+export function idOf(example: string) {
+  return z.object({ id: z.string().openapi({ example }) });
+}
+
+/** A time in a query, as RFC 3339 has it, with any offset. */
+export const instant = z.iso.datetime({ offset: true });
+
+/** Milliseconds since 1970 of a time that may be left out. */
+export function timeOf(text: string | null | undefined): number | null {
+  return text === undefined || text === null ? null : Date.parse(text);
+}
+
 /** A JSON body that has to be there. */
 export function bodyOf<Schema extends z.ZodType>(schema: Schema) {
   return { body: { required: true, content: { "application/json": { schema } } } } as const;

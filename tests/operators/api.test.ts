@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listenForOperators } from "../../src/operators/operator-server.ts";
 import { serveRequests, startOperators, type TestOperators } from "./start-operators.ts";
 
 // The operators' API as a program of theirs meets it.
@@ -198,6 +199,23 @@ describe("what is wrong is said", () => {
     const answer = await operators.ask("/api/v1/accounts", { body: { name: "a" }, headers });
     expect(answer).toMatchObject({ status: 400, json: { param: "idempotency-key" } });
   });
+});
+
+test("metrics that cannot be made are answered 500, and the listener goes on", async () => {
+  const failures: unknown[] = [];
+  await using server = await listenForOperators(
+    { host: "127.0.0.1", port: 0, spare: true, names: [] },
+    {
+      openLedger: () => Promise.reject(new Error("no ledger")),
+      metrics: () => Promise.reject(new Error("no metrics")),
+      version: "1.2.3",
+      onFailure: ({ cause }) => void failures.push(cause),
+    },
+  );
+  const answer = await fetch(`${server.url}/metrics`);
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: "internal" }]);
+  expect(failures).toMatchObject([{ message: "no metrics" }]);
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
 });
 
 test("metrics and health need no token, and only known hosts are served", async () => {

@@ -7,7 +7,13 @@ import {
   ensurePossible,
   unknownAccount,
 } from "../operator-input.ts";
-import { type Account, type AccountId, accountOf, type CreditNanos } from "../records.ts";
+import {
+  type Account,
+  accountColumns,
+  type AccountId,
+  accountOf,
+  type CreditNanos,
+} from "../records.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";
 import { ask, askOne, type OperatorMovement, type Steps } from "./steps.ts";
@@ -19,8 +25,7 @@ export interface NewAccount {
   readonly creditNanos: CreditNanos;
 }
 
-const columns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
-const find = `select ${columns} from tributary.account where id = $1`;
+const find = `select ${accountColumns} from tributary.account where id = $1`;
 
 /** Makes an account with its starting credit. */
 export function* createAccount(order: NewAccount, context: ChangeContext): Steps<Account> {
@@ -45,7 +50,9 @@ export function* createAccount(order: NewAccount, context: ChangeContext): Steps
 
 /** All accounts, oldest first. */
 export function* listAccounts(): Steps<readonly Account[]> {
-  const rows = yield* ask(`select ${columns} from tributary.account order by created_at_ms, id`);
+  const rows = yield* ask(
+    `select ${accountColumns} from tributary.account order by created_at_ms, id`,
+  );
   return rows.map(accountOf);
 }
 

@@ -1,6 +1,6 @@
 import { OperatorError } from "../operator-error.ts";
 import { ensureName, unknownAccount } from "../operator-input.ts";
-import { type KeyId, keyOf, type KeyRecord } from "../records.ts";
+import { keyColumns, type KeyId, keyOf, type KeyRecord } from "../records.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
@@ -13,15 +13,13 @@ export interface NewKey {
   readonly secretHash: Uint8Array;
 }
 
-const columns = "id, account_id, name, created_at_ms, revoked_at_ms";
-
 /** Makes a key of an account. */
 export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyRecord> {
   yield* ensureAccount(order.accountId);
   ensureName("key", order.name);
   const row = yield* askOne(
     `insert into tributary.api_key (id, account_id, name, secret_hash, created_at_ms) values ($1, $2, $3, $4, $5)
-     returning ${columns}`,
+     returning ${keyColumns}`,
     order.id,
     order.accountId,
     order.name,
@@ -38,7 +36,7 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
 export function* listKeys(accountId: string): Steps<readonly KeyRecord[]> {
   yield* ensureAccount(accountId);
   const rows = yield* ask(
-    `select ${columns} from tributary.api_key where account_id = $1 order by created_at_ms, id`,
+    `select ${keyColumns} from tributary.api_key where account_id = $1 order by created_at_ms, id`,
     accountId,
   );
   return rows.map(keyOf);
@@ -50,7 +48,7 @@ export function* revokeKey(
   context: ChangeContext,
 ): Steps<KeyRecord> {
   const row = yield* askOne(
-    `select ${columns} from tributary.api_key where id = $1 for no key update`,
+    `select ${keyColumns} from tributary.api_key where id = $1 for no key update`,
     id,
   );
   if (row === null)

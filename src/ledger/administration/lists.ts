@@ -1,7 +1,14 @@
 import { type JournalEntry, journalEntryOf } from "../journal.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { type Receipt, receiptColumns, receiptOf } from "../receipt.ts";
-import { type Account, accountOf, keyOf, type KeyRecord } from "../records.ts";
+import {
+  type Account,
+  accountColumns,
+  accountOf,
+  keyColumns,
+  keyOf,
+  type KeyRecord,
+} from "../records.ts";
 import { bigOf, bytesOf, type Row } from "../row.ts";
 import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
 
@@ -39,10 +46,7 @@ export interface EntryRow extends JournalEntry {
 /** A page of the accounts. */
 export function* pageAccounts(page: Page): Steps<readonly Account[]> {
   const { text, values } = conditions([], page, ["created_at_ms", "id"]);
-  const rows = yield* ask(
-    `select id, name, balance_nanos, held_nanos, status, created_at_ms from tributary.account ${text}`,
-    ...values,
-  );
+  const rows = yield* ask(`select ${accountColumns} from tributary.account ${text}`, ...values);
   return rows.map(accountOf);
 }
 
@@ -104,7 +108,7 @@ export function* pageEntries(query: {
 /** One key, or null. */
 export function* findKey(id: string): Steps<KeyRecord | null> {
   const row: Row | null = yield* askOne(
-    "select id, account_id, name, created_at_ms, revoked_at_ms from tributary.api_key where id = $1",
+    `select ${keyColumns} from tributary.api_key where id = $1`,
     id,
   );
   return row === null ? null : keyOf(row);

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { limits } from "../../limits.ts";
 import { OperatorError } from "../operator-error.ts";
 import { bytesOf, textOf } from "../row.ts";
