@@ -1,4 +1,5 @@
 import type { Config } from "./config/config.ts";
+import { ledgerRules } from "./config/ledger-rules.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
 import type { EngineAddress, SharedEngine } from "./deployment/embedded/embedded-deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/openai-deployment.ts";
@@ -123,16 +124,6 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     leave: () => void (service.state.leaving = true),
     drain,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-/** What the ledger decides by. */
-export function ledgerRules(config: Config) {
-  return {
-    prices: config.prices,
-    concurrencyPerAccount: config.concurrencyPerAccount,
-    requestsPerMinute: config.requestsPerMinute,
-    leaseMs: config.leaseSeconds * 1_000,
   };
 }
 

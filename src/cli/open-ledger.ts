@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Config } from "../config/config.ts";
+import { ledgerRules } from "../config/ledger-rules.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { CommandError, type Shell } from "./command.ts";
 import { ensureConfig, ledgerOrigin } from "./settings.ts";
@@ -45,12 +46,7 @@ export function ensureThere(config: Config, shell: Shell): void {
 /** Opens the ledger that the settings name, making it unless `creates` is false; the code of the other kind of store is not loaded. */
 export async function openLedger(config: Config, { creates = true } = {}): Promise<StoreLedger> {
   const { database } = config;
-  const rules = {
-    prices: config.prices,
-    concurrencyPerAccount: config.concurrencyPerAccount,
-    requestsPerMinute: config.requestsPerMinute,
-    leaseMs: config.leaseSeconds * 1_000,
-  };
+  const rules = ledgerRules(config);
   if (database.kind === "postgres") {
     const { openPostgresLedger } = await import("../ledger/postgres/postgres-ledger.ts");
     return openPostgresLedger(

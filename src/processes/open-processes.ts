@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Config } from "../config/config.ts";
+import { ledgerRules } from "../config/ledger-rules.ts";
 import type { Deployment } from "../deployment/deployment.ts";
 import {
   type EngineNote,
   type EngineRelay,
   openEngineRelay,
 } from "../deployment/embedded/engine-relay.ts";
-import { type Gateway, type GatewayParts, ledgerRules, openDeployment } from "../gateway.ts";
+import { type Gateway, type GatewayParts, openDeployment } from "../gateway.ts";
 import { relayCalls } from "../ledger/sqlite/channel-line.ts";
 import { openSqliteWriter, type SqliteWriter } from "../ledger/sqlite/sqlite-ledger.ts";
 import { limits } from "../limits.ts";
