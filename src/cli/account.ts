@@ -70,7 +70,7 @@ function one(account: Account, text = describeAccount(account)): Outcome {
   return { json: toJson(account), text };
 }
 
-function toJson(account: Account): object {
+function toJson(account: Account) {
   const { id, name, status } = account;
   return {
     id,
@@ -79,6 +79,11 @@ function toJson(account: Account): object {
     held: formatCredit(account.heldNanos),
     available: formatCredit(account.balanceNanos - account.heldNanos),
     status,
+    limits: {
+      concurrent_requests: account.limits.concurrentRequests,
+      requests_per_minute: account.limits.requestsPerMinute,
+      output_tokens_max: account.limits.outputTokensMax,
+    },
   };
 }
 
@@ -89,5 +94,6 @@ function describeAccount(account: Account): string {
 const heads = ["ID", "NAME", "BALANCE", "HELD", "AVAILABLE", "STATUS"];
 
 function cells(account: Account): readonly string[] {
-  return Object.values(toJson(account)).map(String);
+  const { available, balance, held, id, name, status } = toJson(account);
+  return [id, name, balance, held, available, status];
 }

@@ -39,22 +39,46 @@ export function revokeKey(shell: Shell, id: string): Promise<Outcome> {
   });
 }
 
-const heads = ["ID", "ACCOUNT", "NAME", "CREATED", "REVOKED"];
+const heads = [
+  "ID",
+  "ACCOUNT",
+  "NAME",
+  "STATUS",
+  "SCOPES",
+  "PER MINUTE",
+  "TOKENS",
+  "EXPIRES",
+  "LAST USED",
+  "CREATED",
+  "REVOKED",
+];
 
-function toJson(key: KeyRecord): Readonly<Record<string, string | null>> {
+function toJson(key: KeyRecord): Readonly<Record<string, unknown>> {
   return {
     id: key.id,
     account: key.accountId,
     name: key.name,
-    created: isoTime(key.createdAtMs),
-    revoked: key.revokedAtMs === null ? null : isoTime(key.revokedAtMs),
+    status: key.status,
+    scopes: key.scopes,
+    limits: {
+      requests_per_minute: key.limits.requestsPerMinute,
+      output_tokens_max: key.limits.outputTokensMax,
+    },
+    expires: isoTimeOrNull(key.expiresAtMs),
+    last_used: isoTimeOrNull(key.lastUsedAtMs),
+    created: isoTimeOrNull(key.createdAtMs),
+    revoked: isoTimeOrNull(key.revokedAtMs),
   };
 }
 
 function cells(key: KeyRecord): readonly string[] {
-  return Object.values(toJson(key)).map((value) => value ?? "-");
+  const numbers = [key.limits.requestsPerMinute, key.limits.outputTokensMax];
+  const times = [key.expiresAtMs, key.lastUsedAtMs, key.createdAtMs, key.revokedAtMs];
+  return [key.id, key.accountId, key.name, key.status, key.scopes.join(" ")]
+    .concat(numbers.map((limit) => (limit === null ? "-" : String(limit))))
+    .concat(times.map((time) => isoTimeOrNull(time) ?? "-"));
 }
 
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
+function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }

@@ -17,9 +17,15 @@ export const movedTables: readonly MovedTable[] = [
   table(
     "account",
     "id",
-    "id name status balance_nanos held_nanos running entries head created_at_ms",
+    `id name status concurrent_requests requests_per_minute output_tokens_max balance_nanos held_nanos running entries
+     head created_at_ms`,
   ),
-  table("api_key", "account_id, id", "account_id id name secret_hash created_at_ms revoked_at_ms"),
+  table(
+    "api_key",
+    "account_id, id",
+    `account_id id name secret_hash scopes status expires_at_ms requests_per_minute output_tokens_max created_at_ms
+     revoked_at_ms last_used_at_ms previous_hash previous_until_ms`,
+  ),
   table(
     "reservation",
     "request_id",

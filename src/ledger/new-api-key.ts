@@ -1,6 +1,6 @@
 import { randomLetters } from "../new-id.ts";
 import { hashApiKey } from "./api-key.ts";
-import type { AccountId, KeyId } from "./records.ts";
+import { type AccountId, type KeyId, keyPrefix } from "./records.ts";
 
 // 62^43 is the first power of 62 above 2^256.
 const secretCharacters = 43;
@@ -11,7 +11,7 @@ export function newApiKey(
   accountId: AccountId,
   keyId: KeyId,
 ): { readonly secret: string; readonly secretHash: Uint8Array } {
-  const secret = `trib_${accountId.slice("acct_".length)}_${keyId.slice("key_".length)}_${randomLetters(secretCharacters)}`;
+  const secret = `${keyPrefix({ accountId, id: keyId })}_${randomLetters(secretCharacters)}`;
   return { secret, secretHash: hashApiKey(secret) };
 }
 

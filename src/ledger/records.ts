@@ -16,16 +16,43 @@ export interface Account {
   readonly balanceNanos: CreditNanos;
   readonly heldNanos: CreditNanos;
   readonly status: "active" | "disabled";
+  readonly limits: AccountLimits;
   readonly createdAtMs: number;
 }
+
+/** What of the service's settings an account has otherwise; null: as the service. */
+export interface AccountLimits extends KeyLimits {
+  readonly concurrentRequests: number | null;
+}
+
+/** What a key may do at most, never more than its account's; of an account: each of its keys. null: no limit of its own. */
+export interface KeyLimits {
+  /** Requests in any 60 seconds. */
+  readonly requestsPerMinute: number | null;
+  readonly outputTokensMax: number | null;
+}
+
+/** What a key may be used for: to spend, and to look at its account. */
+export const keyScopes = ["generate", "read"] as const;
+
+/** One of them. */
+export type KeyScope = (typeof keyScopes)[number];
 
 /** A key without its secret. */
 export interface KeyRecord {
   readonly id: KeyId;
   readonly accountId: AccountId;
   readonly name: string;
+  readonly scopes: readonly KeyScope[];
+  readonly status: "active" | "paused";
+  readonly expiresAtMs: number | null;
+  readonly limits: KeyLimits;
   readonly createdAtMs: number;
   readonly revokedAtMs: number | null;
+  /** The minute in which it was last used. */
+  readonly lastUsedAtMs: number | null;
+  /** Until when the secret before the last rotation is good; null: it was never rotated. */
+  readonly previousUntilMs: number | null;
 }
 
 /** A key that seals reasoning. */
@@ -44,7 +71,8 @@ export interface FirstAccount {
 }
 
 /** The columns that `accountOf` reads. */
-export const accountColumns = "id, name, balance_nanos, held_nanos, status, created_at_ms";
+export const accountColumns = `id, name, balance_nanos, held_nanos, status, concurrent_requests, requests_per_minute,
+  output_tokens_max, created_at_ms`;
 
 /** An account, from columns of its names. */
 export function accountOf(row: Row): Account {
@@ -54,12 +82,17 @@ export function accountOf(row: Row): Account {
     balanceNanos: bigOf(row, "balance_nanos"),
     heldNanos: bigOf(row, "held_nanos"),
     status: textOf(row, "status") === "active" ? "active" : "disabled",
+    limits: {
+      concurrentRequests: numberOrNullOf(row, "concurrent_requests"),
+      ...keyLimitsOf(row),
+    },
     createdAtMs: numberOf(row, "created_at_ms"),
   };
 }
 
 /** The columns that `keyOf` reads. */
-export const keyColumns = "id, account_id, name, created_at_ms, revoked_at_ms";
+export const keyColumns = `id, account_id, name, scopes, status, expires_at_ms, requests_per_minute, output_tokens_max,
+  created_at_ms, revoked_at_ms, last_used_at_ms, previous_until_ms`;
 
 /** A key, from columns of its names. */
 export function keyOf(row: Row): KeyRecord {
@@ -67,7 +100,29 @@ export function keyOf(row: Row): KeyRecord {
     id: idOf(row, "id", "key_"),
     accountId: idOf(row, "account_id", "acct_"),
     name: textOf(row, "name"),
+    scopes: scopesOf(textOf(row, "scopes")),
+    status: textOf(row, "status") === "active" ? "active" : "paused",
+    expiresAtMs: numberOrNullOf(row, "expires_at_ms"),
+    limits: keyLimitsOf(row),
     createdAtMs: numberOf(row, "created_at_ms"),
     revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
+    lastUsedAtMs: numberOrNullOf(row, "last_used_at_ms"),
+    previousUntilMs: numberOrNullOf(row, "previous_until_ms"),
   };
+}
+
+function keyLimitsOf(row: Row): KeyLimits {
+  return {
+    requestsPerMinute: numberOrNullOf(row, "requests_per_minute"),
+    outputTokensMax: numberOrNullOf(row, "output_tokens_max"),
+  };
+}
+
+function scopesOf(text: string): readonly KeyScope[] {
+  return keyScopes.filter((scope) => text.split(" ").includes(scope));
+}
+
+/** What each secret of a key begins with; the rest of it is nowhere. */
+export function keyPrefix({ accountId, id }: Pick<KeyRecord, "accountId" | "id">): string {
+  return `trib_${accountId.slice("acct_".length)}_${id.slice("key_".length)}`;
 }

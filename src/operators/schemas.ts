@@ -8,7 +8,13 @@ import type { AuditRow } from "../ledger/administration/audit.ts";
 import type { EntryRow } from "../ledger/administration/lists.ts";
 import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
 import { toHex } from "../ledger/journal.ts";
-import type { Account, KeyRecord } from "../ledger/records.ts";
+import {
+  type Account,
+  type KeyLimits,
+  type KeyRecord,
+  keyPrefix,
+  keyScopes,
+} from "../ledger/records.ts";
 import type { UsageRow } from "../ledger/usage-sums.ts";
 import { limits } from "../limits.ts";
 
@@ -35,6 +41,9 @@ export const amount = z
   })
   .openapi({ type: "string", pattern: String.raw`^-?\d+(\.\d{1,9})?$`, example: "10" });
 
+const limit = z.int().nullable().openapi({ description: "null: as the service, or the account" });
+const keyLimits = { requests_per_minute: limit, output_tokens_max: limit };
+
 /** An account. */
 export const accountSchema = z
   .object({
@@ -44,6 +53,7 @@ export const accountSchema = z
     balance: credits,
     held: credits,
     available: credits,
+    limits: z.object({ concurrent_requests: limit, ...keyLimits }),
     created_at: time,
   })
   .openapi("Account");
@@ -57,6 +67,10 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
     balance: formatCredit(account.balanceNanos),
     held: formatCredit(account.heldNanos),
     available: formatCredit(account.balanceNanos - account.heldNanos),
+    limits: {
+      concurrent_requests: account.limits.concurrentRequests,
+      ...keyLimitsToJson(account.limits),
+    },
     created_at: isoTime(account.createdAtMs),
   };
 }
@@ -76,14 +90,30 @@ export const creditSchema = z
   .strictObject({ amount, note: z.string().max(limits.noteCharactersMax).nullable().optional() })
   .openapi("Credit");
 
+function keyLimitsToJson(given: KeyLimits) {
+  return {
+    requests_per_minute: given.requestsPerMinute,
+    output_tokens_max: given.outputTokensMax,
+  };
+}
+
 /** A key without its secret. */
 export const keySchema = z
   .object({
     id: z.string(),
     account: z.string(),
     name: z.string(),
+    prefix: z.string().openapi({ description: "what each secret of the key begins with" }),
+    scopes: z.array(z.enum(keyScopes)),
+    status: z.enum(["active", "paused"]),
+    expires_at: time.nullable(),
+    limits: z.object(keyLimits),
     created_at: time,
     revoked_at: time.nullable(),
+    last_used_at: time.nullable().openapi({ description: "to the minute" }),
+    previous_secret_until: time
+      .nullable()
+      .openapi({ description: "until when the secret before the last rotation is good" }),
   })
   .openapi("Key");
 
@@ -93,8 +123,15 @@ export function keyToJson(key: KeyRecord): z.infer<typeof keySchema> {
     id: key.id,
     account: key.accountId,
     name: key.name,
+    prefix: keyPrefix(key),
+    scopes: [...key.scopes],
+    status: key.status,
+    expires_at: isoTimeOrNull(key.expiresAtMs),
+    limits: keyLimitsToJson(key.limits),
     created_at: isoTime(key.createdAtMs),
     revoked_at: isoTimeOrNull(key.revokedAtMs),
+    last_used_at: isoTimeOrNull(key.lastUsedAtMs),
+    previous_secret_until: isoTimeOrNull(key.previousUntilMs),
   };
 }
 

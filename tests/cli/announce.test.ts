@@ -21,8 +21,21 @@ const first: NonNullable<Gateway["first"]> = {
     heldNanos: 0n,
     createdAtMs: 0,
     status: "active",
+    limits: { concurrentRequests: null, requestsPerMinute: null, outputTokensMax: null },
   },
-  key: { id: "key_k", accountId: "acct_a", name: "first", createdAtMs: 0, revokedAtMs: null },
+  key: {
+    id: "key_k",
+    accountId: "acct_a",
+    name: "first",
+    scopes: ["generate", "read"],
+    status: "active",
+    expiresAtMs: null,
+    limits: { requestsPerMinute: null, outputTokensMax: null },
+    createdAtMs: 0,
+    revokedAtMs: null,
+    lastUsedAtMs: null,
+    previousUntilMs: null,
+  },
   secret,
 };
 

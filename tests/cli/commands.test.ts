@@ -36,6 +36,7 @@ describe("account", () => {
       held: "0",
       available: "9.999812",
       status: "active",
+      limits: { concurrent_requests: null, requests_per_minute: null, output_tokens_max: null },
     });
     expect((await makeAccount())["balance"]).toBe("0");
   });

@@ -31,6 +31,7 @@ describe("accounts", () => {
       balance: "10",
       held: "0",
       available: "10",
+      limits: { concurrent_requests: null, requests_per_minute: null, output_tokens_max: null },
       created_at: expect.stringMatching(/Z$/) as string,
     });
     const path = `/api/v1/accounts/${String(id)}`;

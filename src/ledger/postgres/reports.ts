@@ -1,6 +1,6 @@
 import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf } from "../records.ts";
+import { accountColumns, accountOf } from "../records.ts";
 import type { AdmitRules } from "./admit.ts";
 import type { Database } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
@@ -14,8 +14,7 @@ const receipt = {
 };
 const account = {
   name: "caller-account",
-  text: `select id, name, balance_nanos, held_nanos, status, created_at_ms, entries, head
-    from tributary.account where id = $1`,
+  text: `select ${accountColumns}, entries, head from tributary.account where id = $1`,
 };
 const running = {
   name: "running",

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type UsageGrouping, type UsageQuery, usageRowOf } from "../usage-sums.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountOf } from "../records.ts";
+import { accountColumns, accountOf } from "../records.ts";
 import { bigOf, type Row } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
@@ -25,7 +25,7 @@ export function openBooks(
     `select ${receiptColumns} from reservation where request_id = ?1 and account_id = coalesce(?2, account_id)`,
   );
   const account = database.prepare(
-    "select id, name, balance_nanos, held_nanos, status, created_at_ms, entries, head from account where id = ?",
+    `select ${accountColumns}, entries, head from account where id = ?`,
   );
   const running = database.prepare(
     `select ${receiptColumns} from reservation where account_id = ? and state = 'open'

@@ -5,6 +5,7 @@ import { resolved } from "./0003-resolved.ts";
 import { owners } from "./0004-owners.ts";
 import { oldest } from "./0005-oldest.ts";
 import { operators } from "./0006-operators.ts";
+import { policies } from "./0007-policies.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -22,4 +23,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   // Programs of the schemas before know nothing of `oldest` and refuse whatever is newer.
   { name: "0005-oldest", oldest: 5, steps: [oldest] },
   { name: "0006-operators", oldest: 5, steps: [operators] },
+  { name: "0007-policies", oldest: 5, steps: [policies] },
 ];
