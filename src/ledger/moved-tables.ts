@@ -10,21 +10,22 @@ export interface MovedTable {
 }
 
 /**
- * All tables but rate tickets, which are worth nothing after a minute, and all columns but those of the process that ran
- * a request: no request runs when a ledger moves. A table comes before those whose rows refer to it.
+ * All tables but rate tickets, which are worth nothing after a minute, and what replicas see of the deployment; and all
+ * columns but those of a process that ran a request or delivered: none runs when a ledger moves. A table comes before
+ * those whose rows refer to it.
  */
 export const movedTables: readonly MovedTable[] = [
   table(
     "account",
     "id",
     `id name status concurrent_requests requests_per_minute output_tokens_max balance_nanos held_nanos running entries
-     head created_at_ms`,
+     head created_at_ms low_balance_nanos balance_low exhausted`,
   ),
   table(
     "api_key",
     "account_id, id",
     `account_id id name secret_hash scopes status expires_at_ms requests_per_minute output_tokens_max created_at_ms
-     revoked_at_ms last_used_at_ms previous_hash previous_until_ms`,
+     revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms`,
   ),
   table(
     "reservation",
@@ -52,6 +53,19 @@ export const movedTables: readonly MovedTable[] = [
     "kept_answer",
     "actor, route, idempotency_key",
     "actor route idempotency_key body_hash answer_json created_at_ms",
+  ),
+  table("outbox", "sequence", "type account_id key_id entry at_ms facts_json"),
+  table("event", "position", "position id at_ms type account_id key_id facts_json"),
+  table("event_desk", "id", "id positions"),
+  table(
+    "webhook",
+    "id",
+    `id url description types_json status secret old_secret old_secret_until_ms failing_since_ms created_at_ms version`,
+  ),
+  table(
+    "delivery",
+    "webhook_id, position",
+    `webhook_id position event_id account_id state tries next_at_ms tried_at_ms status_code error duration_ms`,
   ),
 ];
 

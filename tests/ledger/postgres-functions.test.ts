@@ -20,6 +20,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0008-operators": "ee91a9892a9d7d6ec9aeb62e3493107af811ae138102974b9a0cb16fb2b7c61f",
   "0009-batches": "6f308b3724183129a4810156c09a459d88c083d7c5c284f2061cc4fe1edfbbb2",
   "0010-policies": "6f308b3724183129a4810156c09a459d88c083d7c5c284f2061cc4fe1edfbbb2",
+  "0011-events": "2b16086c89ed66656e4a00367e1538f76be9314392d14c9708f69d0e947d4652",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -1,6 +1,7 @@
 import { accountFunctions } from "./accounts.sql.ts";
 import { admitFunctions } from "./admit.sql.ts";
 import { authorizeFunctions } from "./authorize.sql.ts";
+import { eventFunctions } from "./events.sql.ts";
 import { presenceFunctions } from "./presence.sql.ts";
 import { resolveFunctions } from "./resolve.sql.ts";
 
@@ -20,4 +21,5 @@ export const functions: string = [
   authorizeFunctions,
   admitFunctions,
   resolveFunctions,
+  eventFunctions,
 ].join("");

@@ -6,6 +6,7 @@ import { owners } from "./0004-owners.ts";
 import { oldest } from "./0005-oldest.ts";
 import { operators } from "./0006-operators.ts";
 import { policies } from "./0007-policies.ts";
+import { events } from "./0008-events.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -24,4 +25,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0005-oldest", oldest: 5, steps: [oldest] },
   { name: "0006-operators", oldest: 5, steps: [operators] },
   { name: "0007-policies", oldest: 5, steps: [policies] },
+  { name: "0008-events", oldest: 5, steps: [events] },
 ];
