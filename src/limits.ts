@@ -168,6 +168,10 @@ export const limits = {
   failedTriesMax: 10,
   failedTriesWindowMs: 60_000,
   failedTriesAddressesMax: 10_000,
+  /** How long a person who signed in at the console stays so: a day at work. */
+  sessionMs: 12 * 3_600_000,
+  /** How long a link that signs in works, once: a copy of it in a terminal's history is worth nothing later. */
+  loginCodeMs: 15 * 60_000,
   /** Bytes of a body of the operators' API; the largest object that it takes has some thousand. */
   operatorBodyBytesMax: 65_536,
   /** Rows of a page of the operators' API, unless and at most. */

@@ -21,6 +21,8 @@ export interface Announcement {
   readonly stop: Promise<unknown>;
   /** Whether weights are on their way, which takes longer than a start waits. */
   readonly isDownloading: () => boolean;
+  /** A link that signs the first operator in; null: there has been one. Made for a terminal alone. */
+  readonly loginLink: () => Promise<string | null>;
 }
 
 /** Tells where the service listens: on a terminal what to do next and the first key, elsewhere lines of the log. */
@@ -38,6 +40,11 @@ export async function announce(
     return;
   }
   await Promise.race([readiness(gateway, parts), parts.stop]);
+  // Where it cannot be made, the start says why, or `operator login-link` does.
+  const loginLink = await Promise.race([
+    parts.loginLink().catch(() => null),
+    parts.stop.then(() => null),
+  ]);
   const description = gateway.describe();
   const started: Started = {
     url,
@@ -45,6 +52,7 @@ export async function announce(
     ready: description.ready,
     free: Object.values(config.prices).every((price) => price === 0n),
     programName: shell.programName,
+    loginLink,
   };
   log.print(first === null ? describeStart(started) : describeFirstStart(started, first));
 }

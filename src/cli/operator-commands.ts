@@ -35,6 +35,16 @@ export function addOperatorCommands({ finish, program, shell }: Definitions): vo
     .description("Lists the operators, the revoked ones too, without their tokens.")
     .action(async () => finish(await (await load.operator()).listOperators(shell)));
   operator
+    .command("login-link")
+    .summary("a link that signs in to the console, once")
+    .description(
+      'Prints a link that signs an operator in to the console, once and within 15 minutes; on a ledger without operators it makes the first one, "owner". The address is TRIBUTARY_OPERATOR_URL, else that of TRIBUTARY_OPERATOR_HOST and _PORT; where the service took another port, its log says which: put it in the link. --json prints {"operator","link"}.',
+    )
+    .option("--operator <ID>", "for this operator; else for the only owner")
+    .action(async (options) =>
+      finish(await (await load.operator()).printLoginLink(shell, options)),
+    );
+  operator
     .command("revoke")
     .summary("its tokens end at once")
     .description("Revokes an operator: its tokens end at once.")

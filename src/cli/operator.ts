@@ -3,10 +3,12 @@ import type {
   OperatorRole,
 } from "../ledger/administration/operator-administration.ts";
 import type { AuditFacts, AuditRow } from "../ledger/administration/audit.ts";
+import { loginLink } from "../operators/login-link.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readCount } from "./read-count.ts";
 import { readFutureTime, readTime } from "./read-time.ts";
+import { ensureConfig } from "./settings.ts";
 import { formatTable } from "./text-table.ts";
 
 /** `operator create` */
@@ -32,6 +34,25 @@ export async function createOperator(
     },
     { creates: true },
   );
+}
+
+/** `operator login-link` */
+export function printLoginLink(
+  shell: Shell,
+  options: { readonly operator?: string | undefined },
+): Promise<Outcome> {
+  const { operator: at } = ensureConfig(shell);
+  if (at === null)
+    throw misuse(
+      "TRIBUTARY_OPERATOR_PORT=off: the service does not listen for operators, so that there is no console to sign in to.",
+    );
+  const url =
+    at.publicUrl ?? `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${String(at.port)}`;
+  return withLedger(shell, async (ledger) => {
+    const { operator, secret } = await ledger.createLoginCode(options.operator ?? null);
+    const link = loginLink(url, secret);
+    return { json: { operator: toJson(operator), link }, text: `${link}\n` };
+  });
 }
 
 /** `operator list` */

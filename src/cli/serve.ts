@@ -56,18 +56,18 @@ export async function serve(shell: Shell): Promise<null> {
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
       watchYoungSpace(quietTimers);
-      const announced = announce(gateway, {
+      const opening = openOperators(config, gateway, telemetry);
+      // Waited for also where operators cannot be listened to: the first key is shown this once.
+      await announce(gateway, {
         config,
         log,
         shell,
         telemetry,
         stop: stop.first,
         isDownloading: () => progress.begun,
+        loginLink: async () => (await opening)?.firstLoginLink() ?? null,
       });
-      await using operators = await openOperators(config, gateway, telemetry);
-      if (operators !== null)
-        telemetry.lifecycle("operators listening", { address: operators.url });
-      await announced;
+      await using _ = await opening;
       await Promise.race([stop.first, ...(gateway.failed === undefined ? [] : [gateway.failed])]);
       if (config.drainDelaySeconds > 0) {
         gateway.leave();
@@ -91,12 +91,14 @@ async function openOperators(
   if (config.operator === null) return null;
   const { listenForOperators } = await import("../operators/operator-server.ts");
   try {
-    return await listenForOperators(config.operator, {
+    const operators = await listenForOperators(config.operator, {
       openLedger: () => openLedger(config, { creates: false }),
       metrics: () => gateway.metrics(),
       version,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });
+    telemetry.lifecycle("operators listening", { address: operators.url });
+    return operators;
   } catch (error) {
     const { host, port } = config.operator;
     throw cannotListen(error, { prefix: "TRIBUTARY_OPERATOR", host, port, exitCode: 2 });

@@ -19,6 +19,8 @@ export interface Started {
   /** Whether requests cost nothing. */
   readonly free: boolean;
   readonly programName: string;
+  /** Signs the first operator in; null: there has been one. */
+  readonly loginLink: string | null;
 }
 
 /** What the first start shows on a terminal of 80 columns and 24 rows: where, the key, one request, where the rest is. */
@@ -38,10 +40,9 @@ ${credit}
 Try it:
 
 ${firstCurl({ url, key: first.key }).text}
-
+${describeLink(started)}
 Python, TypeScript, Claude Code, Codex ...   ${programName} connect
 Is all well?                                 ${programName} doctor
-
 `;
 }
 
@@ -50,14 +51,20 @@ export function describeStart(started: Started): string {
   const { programName } = started;
   return `
 ${describeService(started)}
-
+${describeLink(started)}
   Accounts              ${programName} account list
   A new one             ${programName} account create NAME --credit 10
   A key for a client    ${programName} key create ACCOUNT
   Lines for a client    ${programName} connect
+  Sign in as operator   ${programName} operator login-link
   Is all well?          ${programName} doctor
 
 `;
+}
+
+function describeLink({ loginLink }: Started): string {
+  if (loginLink === null) return "";
+  return `\nSign in to the console, once and within 15 minutes:\n${loginLink}\n`;
 }
 
 function describeService({ model, ready, url }: Started): string {

@@ -19,8 +19,8 @@ interface OperatorConfig {
   readonly port: number;
   /** Whether another port is taken where this one is in use. */
   readonly spare: boolean;
-  /** Host names beside `localhost` by which operators come. */
-  readonly names: readonly string[];
+  /** The address by which operators come through a proxy; null: by an address, or by `localhost`. */
+  readonly publicUrl: string | null;
 }
 
 const operatorPortDefault = 8_081;
@@ -131,21 +131,19 @@ function readPort(read: SettingReader): number {
 function readOperator(read: SettingReader): OperatorConfig | null {
   const host = read.value("TRIBUTARY_OPERATOR_HOST").replace(/^\[|\]$/g, "");
   const text = read.value("TRIBUTARY_OPERATOR_PORT");
-  const url = read.value("TRIBUTARY_OPERATOR_URL");
-  const name = url === null ? null : (URL.parse(url)?.hostname ?? "");
-  if (name === "")
+  const publicUrl = read.value("TRIBUTARY_OPERATOR_URL");
+  if (publicUrl !== null && !/^https?:$/.test(URL.parse(publicUrl)?.protocol ?? ""))
     read.problem("TRIBUTARY_OPERATOR_URL", "write it as https://operators.example.org");
   if (text === "off") return null;
-  const names = name === null ? [] : [name];
   // A port that was not asked for gives way to a program that is there already.
   if (text === null) {
     const port = read.text("TRIBUTARY_PORT") === "0" ? 0 : operatorPortDefault;
-    return { host, port, spare: true, names };
+    return { host, port, spare: true, publicUrl };
   }
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535)
     read.problem("TRIBUTARY_OPERATOR_PORT", "write a port such as 8081, or off");
-  return { host, port, spare: false, names };
+  return { host, port, spare: false, publicUrl };
 }
 
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {

@@ -2,6 +2,7 @@ import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
+import type { SessionRecord } from "./administration/session-administration.ts";
 import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
@@ -123,7 +124,9 @@ export interface LedgerForCallers {
  * The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. `Secret` is
  * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
  */
-export interface LedgerAdministration<Secret extends string | null = string> {
+export interface LedgerAdministration<
+  Secret extends string | null = string,
+> extends OperatorsAdministration<Secret> {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
@@ -143,16 +146,6 @@ export interface LedgerAdministration<Secret extends string | null = string> {
   sealKeys(): Promise<readonly SealKeyRecord[]>;
   /** Adds a key; the older ones stay. */
   rotateSealKey(): Promise<SealKeyRecord>;
-  /** `secret` is the whole token, shown once; only its hash is stored. */
-  createOperator(operator: {
-    readonly name: string;
-    readonly role: OperatorRole;
-    readonly expiresAtMs: number | null;
-  }): Promise<{ readonly record: OperatorRecord; readonly secret: Secret }>;
-  listOperators(): Promise<readonly OperatorRecord[]>;
-  revokeOperator(id: string): Promise<OperatorRecord>;
-  /** The operator whose token is presented; null: there is none, it has expired, or the operator was revoked. */
-  findOperator(presentedToken: string): Promise<OperatorRecord | null>;
   /** Changes what is not null. */
   changeAccount(
     id: string,
@@ -168,11 +161,44 @@ export interface LedgerAdministration<Secret extends string | null = string> {
     readonly before: number | null;
     readonly rowsMax: number;
   }): Promise<readonly EntryRow[]>;
-  listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */
   verify(against: readonly string[], listHeads?: boolean): Promise<VerifyReport>;
   /** Rolls up the account's entries from before `beforeMs`. */
   checkpoint(accountId: string, beforeMs: number): Promise<CheckpointResult>;
+}
+
+/** What of the operator's half is about operators, how they sign in, and what they did. */
+export interface OperatorsAdministration<Secret extends string | null = string> {
+  /** `secret` is the whole token, shown once; only its hash is stored. */
+  createOperator(operator: {
+    readonly name: string;
+    readonly role: OperatorRole;
+    readonly expiresAtMs: number | null;
+  }): Promise<{ readonly record: OperatorRecord; readonly secret: Secret }>;
+  listOperators(): Promise<readonly OperatorRecord[]>;
+  revokeOperator(id: string): Promise<OperatorRecord>;
+  /** The operator whose token is presented; null: there is none, it has expired, or the operator was revoked. */
+  findOperator(presentedToken: string): Promise<OperatorRecord | null>;
+  /** A code that signs in once; null: for the only owner, which is made on a ledger without operators. */
+  createLoginCode(operatorId: string | null): Promise<LoginCode>;
+  /** The first owner with a code; null where the ledger has or had an operator. */
+  createFirstOperator(): Promise<LoginCode | null>;
+  /** A session for who presents a token or a code; null: that is not good. `secret` is what its cookie holds. */
+  openSession(by: {
+    readonly type: "token" | "code";
+    readonly presented: string;
+  }): Promise<{ readonly session: SessionRecord; readonly secret: string } | null>;
+  /** null: there is no such session, it is over, or its operator was revoked. */
+  findSession(presented: string): Promise<SessionRecord | null>;
+  /** False: there was none. */
+  endSession(presented: string): Promise<boolean>;
+  listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
+/** An operator, and a code that signs it in once. */
+export interface LoginCode {
+  readonly operator: OperatorRecord;
+  readonly secret: string;
 }

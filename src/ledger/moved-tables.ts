@@ -10,7 +10,7 @@ export interface MovedTable {
 }
 
 /**
- * All tables but rate tickets, which are worth nothing after a minute, and what replicas see of the deployment; and all
+ * All tables but rate tickets, sessions, which are opened again, and what replicas see of the deployment; and all
  * columns but those of a process that ran a request or delivered: none runs when a ledger moves. A table comes before
  * those whose rows refer to it.
  */

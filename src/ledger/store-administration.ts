@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { newApiKey, newLedgerId } from "./new-api-key.ts";
 import type { ChangedBy } from "./administration/changed-by.ts";
-import { newOperatorToken, parseOperatorToken } from "./operator-token.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
 import type { NewKey } from "./administration/key-administration.ts";
 import type { NewSealKey } from "./administration/seal-key-administration.ts";
+import { administerOperators } from "./store-operators.ts";
 import type { RunOperation } from "./store-operations.ts";
 
 /** The operator's half of the ledger, over a store. */
@@ -72,30 +72,6 @@ export function openStoreAdministration(
         if (step.done) return { removed, misdated };
       }
     },
-  };
-}
-
-function administerOperators(
-  run: RunOperation,
-  by: ChangedBy,
-): Pick<
-  LedgerAdministration<string | null>,
-  "createOperator" | "listOperators" | "revokeOperator" | "findOperator" | "listAudit"
-> {
-  return {
-    async createOperator({ expiresAtMs, name, role }) {
-      const id = newLedgerId("oper_");
-      const { token, secret } = newOperatorToken(expiresAtMs);
-      const record = await run("createOperator", { id, name, role, token, by });
-      return { record, secret: record.id === id ? secret : null };
-    },
-    listOperators: () => run("listOperators", null),
-    revokeOperator: (id) => run("revokeOperator", { id, by }),
-    findOperator: async (presented) => {
-      const token = parseOperatorToken(presented);
-      return token === null ? null : run("findOperator", token);
-    },
-    listAudit: (query) => run("listAudit", query),
   };
 }
 

@@ -1,21 +1,17 @@
-import { getConnInfo } from "@hono/node-server/conninfo";
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
-import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import { addAccountRoutes } from "./account-routes.ts";
-import type { FailedTries } from "./failed-tries.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addOperatorRoutes } from "./operator-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
 import { addReportRoutes } from "./report-routes.ts";
-import type { OperatorApp, OperatorContext, OperatorVariables } from "./route.ts";
+import type { OperatorApp, OperatorVariables } from "./route.ts";
+import { addSessionRoutes, addSignIn } from "./session-routes.ts";
+import { authenticate, type SignInParts } from "./sign-in.ts";
 
 /** What the API works with. */
-export interface OperatorApiParts {
-  /** Opened when it is first wanted: it is not the one that requests wait for. */
-  readonly ledger: () => Promise<StoreLedger>;
-  readonly tries: FailedTries;
+export interface OperatorApiParts extends SignInParts {
   readonly newId: (prefix: string) => string;
   readonly now: () => number;
   readonly version: string;
@@ -65,10 +61,12 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
     description: "a token of an operator: `tributary operator create NAME --role owner` prints one",
   });
   app.use(bodyLimit({ maxSize: limits.operatorBodyBytesMax, onError: refuseBody }));
+  addSignIn(app, parts);
   app.use(async (context, next) => {
     await authenticate(context, parts);
     await next();
   });
+  addSessionRoutes(app);
   addAccountRoutes(app);
   addKeyRoutes(app);
   addOperatorRoutes(app);
@@ -91,34 +89,6 @@ export function operatorsDocument(
     servers: [{ url: "/" }],
     security: [{ operator: [] }],
   };
-}
-
-async function authenticate(context: OperatorContext, parts: OperatorApiParts): Promise<void> {
-  const [, token] = /^Bearer (\S+)$/i.exec(context.req.header("authorization") ?? "") ?? [];
-  const address = getConnInfo(context).remote.address ?? "";
-  const ledger = await parts.ledger();
-  const operator = token === undefined ? null : await ledger.findOperator(token);
-  if (operator !== null) {
-    context.set("operator", operator);
-    context.set("ledger", ledger);
-    return;
-  }
-  if (token !== undefined && parts.tries.areTooMany(address))
-    throw new ProblemError({
-      status: 429,
-      code: "too_many_tries",
-      detail: "Too many wrong tokens came from this address. Wait a minute, or send a right one.",
-      retryAfterSeconds: Math.ceil(limits.failedTriesWindowMs / 1_000),
-    });
-  if (token !== undefined) parts.tries.add(address);
-  throw new ProblemError({
-    status: 401,
-    code: "token_unknown",
-    detail:
-      token === undefined
-        ? "Send the token of an operator as `Authorization: Bearer trop_...`. `tributary operator create` prints one."
-        : "The token is of no operator: it is misspelt, has expired, or was revoked. `tributary operator create` prints a new one.",
-  });
 }
 
 function refuseBody(): never {

@@ -5,11 +5,14 @@ import { limits } from "../limits.ts";
 import { newId } from "../new-id.ts";
 import type { OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
+import { loginLink } from "./login-link.ts";
 import { answerProblem, type Problem, problemOf } from "./problem.ts";
 
 /** The listener for operators, which stays until the process ends. */
 export interface OperatorServer extends AsyncDisposable {
   readonly url: string;
+  /** A link that signs the first owner in, where the ledger has or had no operator; else null. */
+  firstLoginLink(): Promise<string | null>;
 }
 
 /** What the listener works with. */
@@ -26,8 +29,8 @@ export interface OperatorAddress {
   readonly port: number;
   /** Whether a free port is taken where this one is in use. */
   readonly spare: boolean;
-  /** Hosts beside addresses and `localhost` by which operators may come. */
-  readonly names: readonly string[];
+  /** The address by which operators come through a proxy; null: by an address, or by `localhost`. */
+  readonly publicUrl: string | null;
 }
 
 /** Listens; rejects when the address cannot be had. The API's code is loaded with its first request. */
@@ -36,23 +39,17 @@ export async function listenForOperators(
   parts: OperatorServerParts,
 ): Promise<OperatorServer> {
   let api: Promise<ApiListener> | null = null;
-  let ledger: Promise<StoreLedger> | null = null;
+  const ledger = openOnce(parts.openLedger);
   const apiParts: OperatorApiParts = {
     ...parts,
-    ledger: () => (ledger ??= openOnce()),
+    ledger: () => ledger.open(),
     tries: openFailedTries(() => performance.now()),
+    publicUrl: address.publicUrl,
     newId,
     now: Date.now,
   };
-  async function openOnce(): Promise<StoreLedger> {
-    try {
-      return await parts.openLedger();
-    } catch (error) {
-      // The next request tries again.
-      ledger = null;
-      throw error;
-    }
-  }
+  const publicName =
+    address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
   const server = createServer(
     {
       headersTimeout: limits.requestReceiveMs,
@@ -73,7 +70,7 @@ export async function listenForOperators(
     await listener(request, response);
   }
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!isKnownHost(request.headers.host, address.names)) {
+    if (!isKnownHost(request.headers.host, publicName)) {
       send(response, refusedHost, newId("req_"));
       return;
     }
@@ -86,13 +83,37 @@ export async function listenForOperators(
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
   const { host } = address;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`;
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`,
+    url,
+    async firstLoginLink() {
+      const code = await (await ledger.open()).createFirstOperator();
+      return code === null ? null : loginLink(address.publicUrl ?? url, code.secret);
+    },
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
-      await ledger?.then((opened) => opened[Symbol.asyncDispose](), ignore);
+      await ledger[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The ledger, opened when it is first wanted; where that fails, the next who wants it tries again. */
+function openOnce(
+  open: () => Promise<StoreLedger>,
+): AsyncDisposable & { open(): Promise<StoreLedger> } {
+  let opened: Promise<StoreLedger> | null = null;
+  return {
+    open() {
+      const mine = (opened ??= open());
+      mine.catch(() => {
+        if (opened === mine) opened = null;
+      });
+      return mine;
+    },
+    async [Symbol.asyncDispose]() {
+      await opened?.then((ledger) => ledger[Symbol.asyncDispose](), ignore);
     },
   };
 }
@@ -134,10 +155,10 @@ function answer(response: ServerResponse, type: string, body: string | Uint8Arra
 }
 
 /** A page of another site that a browser was led to by a name of its own must reach nothing here. */
-function isKnownHost(header: string | undefined, names: readonly string[]): boolean {
+function isKnownHost(header: string | undefined, name: string | null): boolean {
   const host = (header ?? "").replace(/:\d+$/, "").toLowerCase();
   const bare = host.replace(/^\[|\]$/g, "");
-  return host === "localhost" || isIP(bare) !== 0 || names.includes(host);
+  return host === "localhost" || isIP(bare) !== 0 || host === name;
 }
 
 const refusedHost: Problem = {

@@ -1,7 +1,10 @@
 import type { OperatorRole } from "../ledger/administration/operator-administration.ts";
 
-/** The least role of each operation: an owner may do everything, a viewer only what viewers may. */
+/** The least role of each operation: an owner may do everything, a viewer only what viewers may; null: no token is needed. */
 export const leastRoles = {
+  openSession: null,
+  showSession: "viewer",
+  endSession: "viewer",
   listAccounts: "viewer",
   createAccount: "billing",
   showAccount: "viewer",
@@ -23,7 +26,7 @@ export const leastRoles = {
   listAudit: "viewer",
   verify: "viewer",
   rotateSealKey: "owner",
-} as const satisfies Readonly<Record<string, OperatorRole>>;
+} as const satisfies Readonly<Record<string, OperatorRole | null>>;
 
 /** The name of an operation, which its OpenAPI document has too. */
 export type OperationId = keyof typeof leastRoles;

@@ -3,15 +3,18 @@ import { createRoute, type OpenAPIHono, type RouteConfig, z } from "@hono/zod-op
 import type { Context } from "hono";
 import type { ChangedBy } from "../ledger/administration/changed-by.ts";
 import type { OperatorRecord } from "../ledger/administration/operator-administration.ts";
+import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import type { LedgerAdministration } from "../ledger/ledger.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { ProblemError } from "./problem.ts";
 import { leastRoles, mayAct, type OperationId } from "./roles.ts";
 
-/** What a request has once its token is known. */
+/** What a request has once its operator is known. */
 export interface OperatorVariables {
   readonly requestId: string;
   readonly operator: OperatorRecord;
+  /** Absent: it came with a token. */
+  readonly session?: SessionRecord;
   readonly ledger: StoreLedger;
 }
 
@@ -57,7 +60,7 @@ export function defineRoute<
       ensureRole(context, operationId);
       await next();
     },
-    description: `Needs the role ${least}.`,
+    description: least === null ? "Needs no token." : `Needs the role ${least}.`,
     responses: {
       [answer.status]: {
         description: answer.description,
@@ -69,8 +72,9 @@ export function defineRoute<
 }
 
 function ensureRole(context: OperatorContext, operationId: OperationId): void {
-  const { name, role } = context.get("operator");
   const least = leastRoles[operationId];
+  if (least === null) return;
+  const { name, role } = context.get("operator");
   if (mayAct(role, least)) return;
   throw new ProblemError({
     status: 403,

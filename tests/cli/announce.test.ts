@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { announce } from "../../src/cli/announce.ts";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import type { Gateway } from "../../src/gateway.ts";
@@ -51,6 +51,7 @@ async function tell(settings: {
   readonly readyAfter?: number;
   readonly downloading?: boolean;
   readonly dataDir?: string;
+  readonly loginLink?: () => Promise<string | null>;
 }): Promise<Told> {
   const screen: string[] = [];
   const events: { event: string; fields: object }[] = [];
@@ -79,6 +80,7 @@ async function tell(settings: {
     telemetry: { lifecycle: (event, fields) => void events.push({ event, fields }) },
     stop: new Promise(() => {}),
     isDownloading: () => settings.downloading ?? false,
+    loginLink: settings.loginLink ?? (() => Promise.resolve("http://127.0.0.1:8081/#sign-in=x")),
   });
   return { screen: screen.join(""), events };
 }
@@ -97,6 +99,14 @@ test("a terminal is shown the key and the name of the model, and no file is writ
   expect(existsSync(join(folder, "first-key"))).toBe(false);
 });
 
+test("a terminal is shown a link that signs in, and starts without one where it cannot be made", async () => {
+  const { screen } = await tell({});
+  expect(screen).toContain("\nhttp://127.0.0.1:8081/#sign-in=x\n");
+  const without = await tell({ loginLink: () => Promise.reject(new Error("no port")) });
+  expect(without.screen).toContain(`\n${secret}\n`);
+  expect(without.screen).not.toContain("Sign in");
+});
+
 test.each([
   { terminal: false, pretty: false },
   { terminal: false, pretty: true },
@@ -107,7 +117,9 @@ test.each([
     const path = join(folder, "first-key");
     // Left by a ledger that was deleted, and readable by every user.
     writeFileSync(path, "trib_old\n", { mode: 0o644 });
-    const told = await tell(where);
+    const loginLink = vi.fn(() => Promise.resolve("http://127.0.0.1:8081/#sign-in=x"));
+    const told = await tell({ ...where, loginLink });
+    expect(loginLink).not.toHaveBeenCalled();
     expect(readFileSync(path, "utf8")).toBe(`${secret}\n`);
     expect((statSync(path).mode & 0o777).toString(8)).toBe("600");
     expect(told.events[1]).toEqual({

@@ -13,6 +13,7 @@ const started = {
   ready: true,
   free: false,
   programName: "npm run -s tributary --",
+  loginLink: `http://127.0.0.1:8081/#sign-in=trlo_0JoK0jUVShnfK1T_${"x".repeat(22)}`,
 };
 
 /** Rows that a text takes on a terminal of that width. */
@@ -43,6 +44,8 @@ test("the first screen has the address, the key on a line of its own, one reques
     "Tributary serves on http://127.0.0.1:8080 with smollm2-135m-instruct\n",
   );
   expect(screen.split("\n")).toContain(first.key);
+  expect(screen.split("\n")).toContain(started.loginLink);
+  expect(describeFirstStart({ ...started, loginLink: null }, first)).not.toContain("Sign in");
   expect(screen.match(/^curl .*$/gm)).toHaveLength(1);
   expect(screen).toContain("npm run -s tributary -- connect\n");
   expect(screen).toContain("npm run -s tributary -- doctor\n");

@@ -27,7 +27,7 @@ describe("settings", () => {
       config: {
         host: "127.0.0.1",
         port: 8080,
-        operator: { host: "127.0.0.1", port: 8081, spare: true, names: [] },
+        operator: { host: "127.0.0.1", port: 8081, spare: true, publicUrl: null },
         dataDir: "/srv/tributary/data",
         cacheDir: expect.stringContaining("tributary") as string,
         database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },

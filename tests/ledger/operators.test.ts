@@ -116,6 +116,86 @@ describe.each([
       );
     });
 
+    test("a session is opened by a token or, once, by a code, and ends with its operator", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const olga = await ledger.createOperator(owner);
+      const byToken = { type: "token", presented: olga.secret } as const;
+      const first = await ledger.openSession(byToken);
+      expect(first?.secret).toMatch(/^trse_/);
+      expect(first?.session).toEqual({
+        operator: olga.record,
+        expiresAtMs: 1_000_000 + 12 * 3_600_000,
+      });
+      expect(await ledger.findSession(first?.secret ?? "")).toEqual(first?.session);
+      expect(await ledger.findSession(olga.secret)).toBeNull();
+      expect(await ledger.findOperator(first?.secret ?? "")).toBeNull();
+      const code = await ledger.createLoginCode(olga.record.id);
+      const byCode = { type: "code", presented: code.secret } as const;
+      const opened = await Promise.all([ledger.openSession(byCode), ledger.openSession(byCode)]);
+      expect(opened.filter((one) => one !== null)).toHaveLength(1);
+      expect(await ledger.openSession(byCode)).toBeNull();
+      expect(await ledger.openSession({ ...byCode, type: "token" })).toBeNull();
+      expect(await ledger.endSession(first?.secret ?? "")).toBe(true);
+      expect(await ledger.endSession(first?.secret ?? "")).toBe(false);
+      expect(await ledger.findSession(first?.secret ?? "")).toBeNull();
+      const [second] = opened.filter((one) => one !== null);
+      expect(await ledger.findSession(second?.secret ?? "")).not.toBeNull();
+      await ledger.revokeOperator(olga.record.id);
+      expect(await ledger.findSession(second?.secret ?? "")).toBeNull();
+      expect(await ledger.openSession(byToken)).toBeNull();
+      const log = await ledger.listAudit({ ...everything, action: "operator.sign_in" });
+      expect(log.map((row) => [row.actor, row.after])).toEqual([
+        [olga.record.id, { by: "code" }],
+        [olga.record.id, { by: "token" }],
+      ]);
+      expect(JSON.stringify(await ledger.listAudit(everything))).not.toMatch(/tr(?:op|lo|se)_/);
+    });
+
+    test("a code ends after 15 minutes, a session after 12 hours or with its token", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const expiresAtMs = 1_000_000 + 3_600_000;
+      const bill = await ledger.createOperator({ name: "Bill", role: "billing", expiresAtMs });
+      const late = await ledger.createLoginCode(bill.record.id);
+      const session = await ledger.openSession({ type: "token", presented: bill.secret });
+      expect(session?.session.expiresAtMs).toBe(expiresAtMs);
+      stage.later(15 * 60_000 - 1);
+      const code = { type: "code", presented: late.secret } as const;
+      const early = await ledger.createLoginCode(bill.record.id);
+      stage.later(1);
+      expect(await ledger.openSession(code)).toBeNull();
+      const long = await ledger.openSession({ type: "code", presented: early.secret });
+      stage.later(3_600_000 - 15 * 60_000);
+      expect(await ledger.findSession(session?.secret ?? "")).toBeNull();
+      stage.later(12 * 3_600_000 - 3_600_000 + 15 * 60_000 - 1);
+      expect(await ledger.findSession(long?.secret ?? "")).not.toBeNull();
+      stage.later(1);
+      expect(await ledger.findSession(long?.secret ?? "")).toBeNull();
+    });
+
+    test("the first code makes the first owner; later ones are of the only owner or of who is named", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const made = await Promise.all([ledger.createFirstOperator(), ledger.createFirstOperator()]);
+      const [first, ...others] = made.filter((one) => one !== null);
+      expect(others).toEqual([]);
+      expect(first?.operator).toMatchObject({ name: "owner", role: "owner" });
+      const again = await ledger.createLoginCode(null);
+      expect(again.operator).toEqual(first?.operator);
+      expect(await refusal(ledger.createLoginCode("oper_none"))).toBe("not_found");
+      const olga = await ledger.createOperator(owner);
+      expect(await refusal(ledger.createLoginCode(null))).toBe("not_possible");
+      await ledger.revokeOperator(olga.record.id);
+      expect(await refusal(ledger.createLoginCode(olga.record.id))).toBe("not_found");
+      await ledger.revokeOperator(again.operator.id);
+      expect(await refusal(ledger.createLoginCode(null))).toBe("not_possible");
+      expect(await ledger.createFirstOperator()).toBeNull();
+      const secrets = [first?.secret ?? "", again.secret];
+      for (const presented of secrets)
+        expect(await ledger.openSession({ type: "code", presented })).toBeNull();
+    });
+
     test("a name is one operator's at a time", async () => {
       await using stage = await open();
       const { record } = await stage.ledger.createOperator(owner);

@@ -205,7 +205,7 @@ describe("what is wrong is said", () => {
 test("metrics that cannot be made are answered 500, and the listener goes on", async () => {
   const failures: unknown[] = [];
   await using server = await listenForOperators(
-    { host: "127.0.0.1", port: 0, spare: true, names: [] },
+    { host: "127.0.0.1", port: 0, spare: true, publicUrl: null },
     {
       openLedger: () => Promise.reject(new Error("no ledger")),
       metrics: () => Promise.reject(new Error("no metrics")),

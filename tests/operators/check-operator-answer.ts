@@ -16,6 +16,7 @@ interface Document {
 const api = openOperatorApi({
   ledger: () => Promise.reject(new Error("there is no ledger here")),
   tries: { areTooMany: () => false, add: () => {} },
+  publicUrl: null,
   newId: (prefix) => prefix,
   now: () => 0,
   version: "0.0.0",

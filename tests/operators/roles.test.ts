@@ -5,6 +5,8 @@ import { startOperators, type TestOperators } from "./start-operators.ts";
 // The role table: each route, and who may. A route without a row fails, and a row without a route.
 
 const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
+  "GET /session": "viewer",
+  "DELETE /session": "viewer",
   "GET /accounts": "viewer",
   "POST /accounts": "billing",
   "GET /accounts/{id}": "viewer",
@@ -29,8 +31,20 @@ const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
   "POST /seal_keys": "owner",
 };
 
+/** Routes that need no token. */
+const open: readonly string[] = ["POST /session"];
+
 let operators: TestOperators;
-beforeAll(async () => (operators = await startOperators()));
+const tokens = new Map<string, string>();
+const revoked = { token: "", cookie: "" };
+beforeAll(async () => {
+  operators = await startOperators();
+  for (const role of operatorRoles) tokens.set(role, (await operators.newToken(role)).token);
+  const { id, token } = await operators.newToken("owner");
+  const { cookie } = await operators.signIn({ token });
+  Object.assign(revoked, { token, cookie });
+  await operators.ledger.revokeOperator(id);
+});
 afterAll(() => operators[Symbol.asyncDispose]());
 
 test("the document has the routes of the table and no other", async () => {
@@ -39,7 +53,7 @@ test("the document has the routes of the table and no other", async () => {
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace("/api/v1", "")}`),
   );
-  expect(new Set(routes)).toEqual(new Set(Object.keys(table)));
+  expect(new Set(routes)).toEqual(new Set([...Object.keys(table), ...open]));
   expect(json["openapi"]).toBe("3.1.0");
 });
 
@@ -49,7 +63,7 @@ describe.each(Object.entries(table))("%s", (route, least) => {
   const bodies = { body: method === "GET" || method === "DELETE" ? undefined : "{}" };
 
   test.each(operatorRoles)("as %s", async (role) => {
-    const { token } = await operators.newToken(role);
+    const token = tokens.get(role) ?? null;
     const { json, status } = await operators.ask(url, { method, token, ...bodies });
     const may = operatorRoles.indexOf(role) <= operatorRoles.indexOf(least);
     expect(status === 403).toBe(!may);
@@ -57,14 +71,24 @@ describe.each(Object.entries(table))("%s", (route, least) => {
     if (!may) expect(json).toMatchObject({ code: "role_missing" });
   });
 
-  test("without a token, with one that nobody has, and with one that was revoked", async () => {
+  test("without a token, and with a token or a session of a revoked operator", async () => {
     const without = await operators.ask(url, { method, token: null, ...bodies });
     expect(without).toMatchObject({ status: 401, json: { code: "token_unknown" } });
-    const { id, token } = await operators.newToken("owner");
-    await operators.ledger.revokeOperator(id);
-    const revoked = await operators.ask(url, { method, token, ...bodies });
-    expect([401, 429]).toContain(revoked.status);
+    const byToken = await operators.ask(url, { method, token: revoked.token, ...bodies });
+    expect([401, 429]).toContain(byToken.status);
+    const headers = { cookie: revoked.cookie, origin: operators.url };
+    const bySession = await operators.ask(url, { method, token: null, ...bodies, headers });
+    expect(bySession).toMatchObject({ status: 401, json: { code: "session_over" } });
   });
+});
+
+test.each(open)("%s is answered without a token, whatever else is sent", async (route) => {
+  const [method = "", path = ""] = route.split(" ");
+  for (const role of [...operatorRoles, null]) {
+    const token = role === null ? null : (tokens.get(role) ?? null);
+    const { json, status } = await operators.ask(`/api/v1${path}`, { method, token, body: "{}" });
+    expect([status, json["code"]]).toEqual([400, "invalid_value"]);
+  }
 });
 
 test("an API key administers nothing", async () => {

@@ -20,6 +20,7 @@ export interface Asked {
   readonly status: number;
   readonly type: string | null;
   readonly json: Record<string, unknown>;
+  readonly headers: Headers;
 }
 
 /** The listener for operators over a ledger of its own. */
@@ -29,6 +30,8 @@ export interface TestOperators extends AsyncDisposable {
   readonly failures: readonly unknown[];
   /** The token of a new operator with this role. */
   newToken(role: OperatorRole): Promise<{ readonly id: string; readonly token: string }>;
+  /** Signs in as the console does. */
+  signIn(body: object, init?: AskInit): Promise<Asked & { readonly cookie: string }>;
   /** Asks as the owner, unless another token is given. */
   ask(path: string, init?: AskInit): Promise<Asked>;
 }
@@ -47,7 +50,7 @@ export async function startOperators(): Promise<TestOperators> {
   const failures: unknown[] = [];
   const server = opened.use(
     await listenForOperators(
-      { host: "127.0.0.1", port: 0, spare: true, names: ["operators.example"] },
+      { host: "127.0.0.1", port: 0, spare: true, publicUrl: "https://operators.example" },
       {
         openLedger: open,
         metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
@@ -70,6 +73,12 @@ export async function startOperators(): Promise<TestOperators> {
     ledger,
     failures,
     newToken,
+    async signIn(body, init = {}) {
+      const headers = { origin: server.url, ...init.headers };
+      const asked = await ask(`${server.url}/api/v1/session`, { body, ...init, headers });
+      const [cookie = ""] = asked.headers.getSetCookie().map((one) => one.split(";")[0] ?? "");
+      return { ...asked, cookie };
+    },
     ask: (path, init = {}) => ask(server.url + path, { token: owner.token, ...init }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -88,6 +97,7 @@ async function ask(url: string, { body, headers, method, token }: AskInit): Prom
   return {
     status: response.status,
     type: response.headers.get("content-type"),
+    headers: response.headers,
     json: (await response.json()) as Record<string, unknown>,
   };
 }

@@ -20,6 +20,13 @@ import {
   listOperators,
   revokeOperator,
 } from "./operator-administration.ts";
+import {
+  createFirstOperator,
+  createLoginCode,
+  endSession,
+  findSession,
+  openSession,
+} from "./session-administration.ts";
 import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
 
@@ -27,6 +34,7 @@ import type { Steps } from "./steps.ts";
 const looks = {
   findKey,
   findOperator,
+  findSession,
   listAccounts,
   listAudit,
   listKeys,
@@ -43,9 +51,13 @@ const changes = {
   changeAccount,
   createAccount,
   createFirstAccount,
+  createFirstOperator,
   createKey,
+  createLoginCode,
   createOperator,
   creditAccount,
+  endSession,
+  openSession,
   revokeKey,
   revokeOperator,
   sealKeys,

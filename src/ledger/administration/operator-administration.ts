@@ -44,18 +44,39 @@ export interface PresentedToken {
   readonly secretHash: Uint8Array;
 }
 
-const columns = "id, name, role, created_at_ms, revoked_at_ms";
+/** The columns of an operator, as `operatorOf` reads them. */
+export const operatorColumns = "id, name, role, created_at_ms, revoked_at_ms";
+
+/** The same in a statement that joins the table. */
+export const operatorOfJoin = operatorColumns.replaceAll(/\w+/g, "operator.$&");
 
 /** Makes an operator with a token. */
 export function* createOperator(order: NewOperator, context: ChangeContext): Steps<OperatorRecord> {
-  const { id, name, role, token } = order;
-  const { nowMs } = context;
-  ensureName("operator", name);
-  if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs)
+  const { token } = order;
+  if (token.expiresAtMs !== null && token.expiresAtMs <= context.nowMs)
     throw new OperatorError(
       "invalid_value",
       "The token would have expired already. Name a later time.",
     );
+  const operator = yield* insertOperator(order, context);
+  yield* ask(
+    `insert into tributary.operator_token (id, operator_id, secret_hash, created_at_ms, expires_at_ms)
+     values ($1, $2, $3, $4, $5)`,
+    token.id,
+    operator.id,
+    token.secretHash,
+    context.nowMs,
+    token.expiresAtMs,
+  );
+  return operator;
+}
+
+/** Makes an operator that has no token yet. */
+export function* insertOperator(
+  { id, name, role }: Omit<NewOperator, "token">,
+  context: ChangeContext,
+): Steps<OperatorRecord> {
+  ensureName("operator", name);
   const named = yield* askOne(
     "select 1 as one from tributary.operator where name = $1 and revoked_at_ms is null",
     name,
@@ -70,16 +91,7 @@ export function* createOperator(order: NewOperator, context: ChangeContext): Ste
     id,
     name,
     role,
-    nowMs,
-  );
-  yield* ask(
-    `insert into tributary.operator_token (id, operator_id, secret_hash, created_at_ms, expires_at_ms)
-     values ($1, $2, $3, $4, $5)`,
-    token.id,
-    id,
-    token.secretHash,
-    nowMs,
-    token.expiresAtMs,
+    context.nowMs,
   );
   yield* audit(context, {
     action: "operator.create",
@@ -87,12 +99,14 @@ export function* createOperator(order: NewOperator, context: ChangeContext): Ste
     before: null,
     after: { name, role },
   });
-  return { id, name, role, createdAtMs: nowMs, revokedAtMs: null };
+  return { id, name, role, createdAtMs: context.nowMs, revokedAtMs: null };
 }
 
 /** All operators, oldest first, the revoked ones too. */
 export function* listOperators(): Steps<readonly OperatorRecord[]> {
-  const rows = yield* ask(`select ${columns} from tributary.operator order by created_at_ms, id`);
+  const rows = yield* ask(
+    `select ${operatorColumns} from tributary.operator order by created_at_ms, id`,
+  );
   return rows.map(operatorOf);
 }
 
@@ -102,7 +116,7 @@ export function* revokeOperator(
   context: ChangeContext,
 ): Steps<OperatorRecord> {
   const row = yield* askOne(
-    `select ${columns} from tributary.operator where id = $1 for no key update`,
+    `select ${operatorColumns} from tributary.operator where id = $1 for no key update`,
     id,
   );
   if (row === null)
@@ -124,16 +138,41 @@ export function* revokeOperator(
 
 /** The operator whose token this is; null: there is none, it has expired, or the operator was revoked. */
 export function* findOperator(
-  { id, secretHash }: PresentedToken,
+  token: PresentedToken,
   { nowMs }: { readonly nowMs: number },
 ): Steps<OperatorRecord | null> {
+  return (yield* findToken(token, nowMs))?.operator ?? null;
+}
+
+/** Who presents something good, and when that ends; null: never by itself. */
+export interface SignedIn {
+  readonly operator: OperatorRecord;
+  readonly expiresAtMs: number | null;
+}
+
+/** The operator whose token this is, with the end of the token. */
+export function* findToken(
+  { id, secretHash }: PresentedToken,
+  nowMs: number,
+): Steps<SignedIn | null> {
   const row = yield* askOne(
-    `select operator.id, operator.name, operator.role, operator.created_at_ms, operator.revoked_at_ms,
-       token.secret_hash, token.expires_at_ms
+    `select ${operatorOfJoin}, token.secret_hash, token.expires_at_ms
      from tributary.operator_token token join tributary.operator operator on operator.id = token.operator_id
      where token.id = $1`,
     id,
   );
+  const operator = ownerOf(row, secretHash, nowMs);
+  return row === null || operator === null
+    ? null
+    : { operator, expiresAtMs: numberOrNullOf(row, "expires_at_ms") };
+}
+
+/** The operator of a row with the hash and the end of what is presented; null: that is not it, or it is over. */
+export function ownerOf(
+  row: Row | null,
+  secretHash: Uint8Array,
+  nowMs: number,
+): OperatorRecord | null {
   if (row === null || !timingSafeEqual(bytesOf(row, "secret_hash"), secretHash)) return null;
   const expiresAtMs = numberOrNullOf(row, "expires_at_ms");
   const operator = operatorOf(row);
@@ -141,7 +180,8 @@ export function* findOperator(
   return over || operator.revokedAtMs !== null ? null : operator;
 }
 
-function operatorOf(row: Row): OperatorRecord {
+/** The operator of a row with `operatorColumns`. */
+export function operatorOf(row: Row): OperatorRecord {
   const role = textOf(row, "role");
   return {
     id: idOf(row, "id", "oper_"),
