@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { costNanos, type Prices } from "./price.ts";
+import { costNanos, type Prices, reservedPrices } from "./price.ts";
 
 /** What the allowance is decided from. Tokens, except `availableNanos`. */
 export interface AllowanceOrder {
@@ -21,7 +21,8 @@ export type AllowanceDecision =
  * Explicit allowances are granted whole or not at all; an omitted one is the largest that can be paid. PostgreSQL decides
  * the same in `ledger/postgres/admit.sql.ts`: a change here is one there.
  */
-export function decideAllowance(order: AllowanceOrder, prices: Prices): AllowanceDecision {
+export function decideAllowance(order: AllowanceOrder, listed: Prices): AllowanceDecision {
+  const prices = reservedPrices(listed);
   const cap = outputAllowanceCap(order.requested, order.fitting);
   const affordable = affordableOutputTokens(order.inputBound, order.availableNanos, prices);
   const allowance = order.requested === null ? Math.min(cap, affordable) : cap;

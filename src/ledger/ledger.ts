@@ -1,4 +1,3 @@
-import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
@@ -56,7 +55,6 @@ export interface Admission {
   /** Output tokens reserved; exactly this number is sent to the deployment. */
   readonly allowance: number;
   readonly reservedNanos: CreditNanos;
-  readonly prices: Prices;
 }
 
 /** What resolves a reservation. The charge is made from `usage` and the reservation's prices, never above it. */

@@ -15,11 +15,17 @@ export interface MovedTable {
  * those whose rows refer to it.
  */
 export const movedTables: readonly MovedTable[] = [
+  table("price_list", "name", "name version created_at_ms"),
+  table(
+    "price",
+    "list, effective_from_ms",
+    `list effective_from_ms input_nanos_per_million cached_input_nanos_per_million output_nanos_per_million`,
+  ),
   table(
     "account",
     "id",
     `id name status concurrent_requests requests_per_minute output_tokens_max balance_nanos held_nanos running entries
-     head created_at_ms low_balance_nanos balance_low exhausted`,
+     head created_at_ms low_balance_nanos balance_low exhausted price_list`,
   ),
   table(
     "api_key",
@@ -30,8 +36,8 @@ export const movedTables: readonly MovedTable[] = [
   table(
     "reservation",
     "request_id",
-    `account_id request_id key_id state format streamed input_bound allowance input_nanos_per_million
-     output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
+    `account_id request_id key_id state format streamed input_bound allowance price_list input_nanos_per_million
+     cached_input_nanos_per_million output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
      reasoning_tokens admitted_at_ms lease_until_ms resolved_at_ms first_output_ms total_ms reserved_sequence
      resolved_sequence head`,
   ),

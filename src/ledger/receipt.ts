@@ -1,6 +1,7 @@
-import { formatCredit, type Prices } from "../admission/price.ts";
+import { cachedInputPrice, formatCredit, type Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import { formatHead, type JournalHead } from "./journal.ts";
+import { defaultPriceList, pricesOf } from "./price-list.ts";
 import type { Account, AccountId, CreditNanos, KeyId, RequestId } from "./records.ts";
 import {
   bigOf,
@@ -32,6 +33,8 @@ export interface Receipt {
   readonly streamed: boolean;
   readonly inputBound: number;
   readonly allowance: number;
+  /** The name of the price list, and its prices when the request was admitted. */
+  readonly priceList: string;
   readonly prices: Prices;
   readonly reservedNanos: CreditNanos;
   /** null while it runs, like the outcome and the time of resolution. */
@@ -53,6 +56,7 @@ export interface CallerAccount {
   /** Oldest first. */
   readonly running: readonly Receipt[];
   readonly limits: { readonly concurrency: number; readonly requestsPerMinute: number };
+  /** Of the account's price list, now. */
   readonly prices: Prices;
   /** Of the account's journal; null while it has no entry. */
   readonly head: JournalHead | null;
@@ -60,7 +64,7 @@ export interface CallerAccount {
 
 /** The columns of a reservation that `receiptOf` reads. */
 export const receiptColumns = `request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
-  input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens,
+  price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens,
   cached_input_tokens, output_tokens, reasoning_tokens, admitted_at_ms, resolved_at_ms, first_output_ms, total_ms,
   reserved_sequence, resolved_sequence, head`;
 
@@ -76,10 +80,8 @@ export function receiptOf(row: Row): Receipt {
     streamed: row["streamed"] === true || row["streamed"] === 1n,
     inputBound: numberOf(row, "input_bound"),
     allowance: numberOf(row, "allowance"),
-    prices: {
-      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
-      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
-    },
+    priceList: textOrNullOf(row, "price_list") ?? defaultPriceList,
+    prices: pricesOf(row),
     reservedNanos: bigOf(row, "reserved_nanos"),
     chargedNanos: row["charged_nanos"] === null ? null : bigOf(row, "charged_nanos"),
     outcome: textOrNullOf(row, "outcome") as SettlementOutcome | null,
@@ -126,6 +128,7 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
     outcome: receipt.outcome,
     input_bound: receipt.inputBound,
     output_allowance: receipt.allowance,
+    price_list: receipt.priceList,
     prices: pricesToJson(receipt.prices),
     reserved: formatCredit(receipt.reservedNanos),
     charged: chargedNanos === null ? null : formatCredit(chargedNanos),
@@ -147,9 +150,14 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
 }
 
 /** Prices in credits per million tokens, as decimal strings. */
-export function pricesToJson(prices: Prices): { readonly input: string; readonly output: string } {
+export function pricesToJson(prices: Prices): {
+  readonly input: string;
+  readonly cached_input: string;
+  readonly output: string;
+} {
   return {
     input: formatCredit(prices.inputNanosPerMillion),
+    cached_input: formatCredit(cachedInputPrice(prices)),
     output: formatCredit(prices.outputNanosPerMillion),
   };
 }

@@ -1,4 +1,4 @@
-import { bigOf, idOf, numberOf, numberOrNullOf, type Row, textOf } from "./row.ts";
+import { bigOf, idOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
 /** Credit in integers of 1e-9 credit. */
 export type CreditNanos = bigint;
@@ -17,6 +17,8 @@ export interface Account {
   readonly heldNanos: CreditNanos;
   readonly status: "active" | "disabled";
   readonly limits: AccountLimits;
+  /** null: `default`. */
+  readonly priceList: string | null;
   readonly createdAtMs: number;
 }
 
@@ -72,7 +74,7 @@ export interface FirstAccount {
 
 /** The columns that `accountOf` reads. */
 export const accountColumns = `id, name, balance_nanos, held_nanos, status, concurrent_requests, requests_per_minute,
-  output_tokens_max, created_at_ms`;
+  output_tokens_max, price_list, created_at_ms`;
 
 /** An account, from columns of its names. */
 export function accountOf(row: Row): Account {
@@ -86,6 +88,7 @@ export function accountOf(row: Row): Account {
       concurrentRequests: numberOrNullOf(row, "concurrent_requests"),
       ...keyLimitsOf(row),
     },
+    priceList: textOrNullOf(row, "price_list"),
     createdAtMs: numberOf(row, "created_at_ms"),
   };
 }

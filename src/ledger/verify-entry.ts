@@ -1,4 +1,4 @@
-import { costNanos, type Prices } from "../admission/price.ts";
+import { chargeNanos, type Prices, type UsageToPay } from "../admission/price.ts";
 import type { JournalEntry } from "./journal.ts";
 
 /** What can be wrong with a ledger. */
@@ -25,7 +25,7 @@ export interface ReservationToVerify {
   readonly reservedNanos: bigint;
   readonly chargedNanos: bigint | null;
   /** null: nothing to charge for. */
-  readonly tokens: { readonly input: number; readonly output: number } | null;
+  readonly usage: UsageToPay | null;
   readonly admittedAtMs: number;
   readonly resolvedAtMs: number | null;
   readonly reservedSequence: number | null;
@@ -87,9 +87,8 @@ function resolutionProblem(entry: JournalEntry, reservation: ReservationToVerify
     reservation.chargedNanos === charged &&
     entry.actor === (entry.kind === "settle" ? reservation.keyId : "service");
   if (!same) return ["receipt-differs", "the receipt tells another end of the request"];
-  const { prices, reservedNanos, tokens } = reservation;
-  const cost = tokens === null ? 0n : costNanos(tokens.input, tokens.output, prices);
-  const owed = cost < reservedNanos ? cost : reservedNanos;
+  const { prices, reservedNanos, usage } = reservation;
+  const owed = usage === null ? 0n : chargeNanos(usage, prices, reservedNanos);
   return owed === charged
     ? null
     : ["receipt-differs", "the charge is not what the receipt's tokens cost"];

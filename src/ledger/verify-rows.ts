@@ -1,4 +1,5 @@
 import { journalEntryOf } from "./journal.ts";
+import { pricesOf } from "./price-list.ts";
 import { checkpointOf } from "./roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 import type { ReservationToVerify } from "./verify-entry.ts";
@@ -92,8 +93,8 @@ class RowsInOrder implements RowSource {
 
 // Everything of a request's row that its entries must agree with.
 const reservationColumns = `reservation.key_id, reservation.state, reservation.input_nanos_per_million,
-  reservation.output_nanos_per_million, reservation.reserved_nanos, reservation.charged_nanos, reservation.input_tokens,
-  reservation.output_tokens, reservation.admitted_at_ms, reservation.resolved_at_ms, reservation.reserved_sequence,
+  reservation.cached_input_nanos_per_million, reservation.output_nanos_per_million, reservation.reserved_nanos,
+  reservation.charged_nanos, reservation.input_tokens, reservation.cached_input_tokens, reservation.output_tokens, reservation.admitted_at_ms, reservation.resolved_at_ms, reservation.reserved_sequence,
   reservation.resolved_sequence`;
 
 // A request's row is read once, with the entry that reserved.
@@ -111,17 +112,21 @@ function beginning(row: Row): ReservationToVerify | null {
 }
 
 function reservationOf(row: Row): ReservationToVerify {
-  const input = numberOrNullOf(row, "input_tokens");
+  const inputTokens = numberOrNullOf(row, "input_tokens");
   return {
     keyId: textOf(row, "key_id"),
     state: textOf(row, "state") as ReservationToVerify["state"],
-    prices: {
-      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
-      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
-    },
+    prices: pricesOf(row),
     reservedNanos: bigOf(row, "reserved_nanos"),
     chargedNanos: row["charged_nanos"] === null ? null : bigOf(row, "charged_nanos"),
-    tokens: input === null ? null : { input, output: numberOrNullOf(row, "output_tokens") ?? 0 },
+    usage:
+      inputTokens === null
+        ? null
+        : {
+            inputTokens,
+            cachedInputTokens: numberOrNullOf(row, "cached_input_tokens") ?? 0,
+            outputTokens: numberOrNullOf(row, "output_tokens") ?? 0,
+          },
     admittedAtMs: numberOf(row, "admitted_at_ms"),
     resolvedAtMs: numberOrNullOf(row, "resolved_at_ms"),
     reservedSequence: numberOrNullOf(row, "reserved_sequence"),

@@ -225,7 +225,8 @@ export const receiptSchema = z
     outcome: z.string().nullable(),
     input_bound: z.int(),
     output_allowance: z.int(),
-    prices: z.object({ input: credits, output: credits }),
+    price_list: z.string(),
+    prices: z.object({ input: credits, cached_input: credits, output: credits }),
     reserved: credits,
     charged: credits.nullable(),
     usage: z

@@ -21,6 +21,7 @@ const first: NonNullable<Gateway["first"]> = {
     heldNanos: 0n,
     createdAtMs: 0,
     status: "active",
+    priceList: null,
     limits: { concurrentRequests: null, requestsPerMinute: null, outputTokensMax: null },
   },
   key: {

@@ -21,6 +21,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0009-batches": "6f308b3724183129a4810156c09a459d88c083d7c5c284f2061cc4fe1edfbbb2",
   "0010-policies": "6f308b3724183129a4810156c09a459d88c083d7c5c284f2061cc4fe1edfbbb2",
   "0011-events": "2b16086c89ed66656e4a00367e1538f76be9314392d14c9708f69d0e947d4652",
+  "0013-prices": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {
@@ -123,7 +124,12 @@ describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
     const one = fc.record({
       input: fc.oneof(fc.nat(2_000_000), fc.nat(1_000)),
       output: fc.oneof(fc.nat(70_000), fc.nat(50)),
-      prices: fc.record({ inputNanosPerMillion: price, outputNanosPerMillion: price }),
+      cached: fc.nat(2_000_000),
+      prices: fc.record({
+        inputNanosPerMillion: price,
+        cachedInputNanosPerMillion: price,
+        outputNanosPerMillion: price,
+      }),
       requested: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
       fitting: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
       off: fc.constantFrom(-1n, 0n, 1n, 1_000n),
@@ -133,10 +139,12 @@ describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
       const cost = costNanos(each.input, each.output, each.prices) + each.off;
       return { ...each, available: cost < 0n ? 0n : cost };
     });
-    const asked = cases.map(({ available, fitting, input, output, prices, requested }) => ({
+    const asked = cases.map(({ available, cached, fitting, input, output, prices, requested }) => ({
       input,
+      cached,
       output,
       input_price: prices.inputNanosPerMillion.toString(),
+      cached_price: prices.cachedInputNanosPerMillion.toString(),
       output_price: prices.outputNanosPerMillion.toString(),
       available: available.toString(),
       cap: outputAllowanceCap(requested, fitting),
@@ -146,33 +154,37 @@ describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
     await client.connect();
     const { rows } = await client.query<Record<string, string>>(
       `select tributary.cost_nanos(c.input, c.output, c.input_price, c.output_price)::text as cost,
-         tributary.charge_nanos(c.input, c.output, c.input_price, c.output_price, c.available)::text as charge,
+         tributary.charge_nanos(c.input, c.cached, c.output, c.input_price, c.cached_price, c.output_price,
+           c.available)::text as charge,
          d.granted::text, d.nanos::text, d.affordable::text
-       from rows from (json_to_recordset($1::json) as (input bigint, output bigint, input_price bigint, output_price bigint,
-           available bigint, cap bigint, explicit boolean)) with ordinality
-         as c(input, output, input_price, output_price, available, cap, explicit, place),
-         tributary.decide_allowance(c.input, c.cap, c.explicit, 65536, c.available, c.input_price, c.output_price) d
+       from rows from (json_to_recordset($1::json) as (input bigint, cached bigint, output bigint, input_price bigint,
+           cached_price bigint, output_price bigint, available bigint, cap bigint, explicit boolean)) with ordinality
+         as c(input, cached, output, input_price, cached_price, output_price, available, cap, explicit, place),
+         tributary.decide_allowance(c.input, c.cap, c.explicit, 65536, c.available,
+           greatest(c.input_price, c.cached_price), c.output_price) d
        order by c.place`,
       [JSON.stringify(asked)],
     );
     await client.end();
-    const expected = cases.map(({ available, fitting, input, output, prices, requested }) => {
-      const usage = {
-        inputTokens: input,
-        cachedInputTokens: 0,
-        outputTokens: output,
-        reasoningTokens: 0,
-      };
-      const order = { inputBound: input, requested, fitting, availableNanos: available };
-      const decision = decideAllowance(order, prices);
-      return {
-        cost: costNanos(input, output, prices).toString(),
-        charge: chargeNanos(usage, prices, available).toString(),
-        granted: decision.granted ? String(decision.allowance) : "0",
-        nanos: (decision.granted ? decision.reservedNanos : decision.neededNanos).toString(),
-        affordable: decision.granted ? null : String(decision.affordable),
-      };
-    });
+    const expected = cases.map(
+      ({ available, cached, fitting, input, output, prices, requested }) => {
+        const usage = {
+          inputTokens: input,
+          cachedInputTokens: cached,
+          outputTokens: output,
+          reasoningTokens: 0,
+        };
+        const order = { inputBound: input, requested, fitting, availableNanos: available };
+        const decision = decideAllowance(order, prices);
+        return {
+          cost: costNanos(input, output, prices).toString(),
+          charge: chargeNanos(usage, prices, available).toString(),
+          granted: decision.granted ? String(decision.allowance) : "0",
+          nanos: (decision.granted ? decision.reservedNanos : decision.neededNanos).toString(),
+          affordable: decision.granted ? null : String(decision.affordable),
+        };
+      },
+    );
     const seen = rows.map(({ affordable, granted, ...rest }) => ({
       ...rest,
       granted,

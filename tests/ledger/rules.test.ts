@@ -15,8 +15,8 @@ import { defaultSettings, run, secretHash } from "./support.ts";
 
 interface RuleCase extends AllowanceOrder {
   readonly prices: Prices;
-  /** Tokens of input and output that are settled. */
-  readonly used: readonly [input: number, output: number];
+  /** Tokens of input, those of them that were cached, and of output that are settled. */
+  readonly used: readonly [input: number, cached: number, output: number];
 }
 
 const price = fc.oneof(
@@ -24,17 +24,21 @@ const price = fc.oneof(
   fc.bigInt(0n, 5_000_000n),
   fc.constantFrom(0n, 1n, 999_999n, 1_000_001n),
 );
+const anyPrices: fc.Arbitrary<Prices> = fc.record({
+  inputNanosPerMillion: price,
+  outputNanosPerMillion: price,
+});
 const requestedTokens = fc.oneof(
   fc.integer({ min: 1, max: 100_000 }),
   fc.integer({ min: 1, max: 50 }),
 );
 const anyCase: fc.Arbitrary<RuleCase> = fc.record({
-  prices: fc.record({ inputNanosPerMillion: price, outputNanosPerMillion: price }),
+  prices: anyPrices,
   availableNanos: fc.oneof(fc.bigInt(0n, 10n ** 18n), fc.bigInt(0n, 10n ** 6n)),
   inputBound: fc.oneof(fc.integer({ min: 0, max: 2_000_000 }), fc.nat(1_000)),
   requested: fc.option(requestedTokens, { nil: null }),
   fitting: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: null }),
-  used: fc.tuple(fc.nat(2_000_000), fc.nat(70_000)),
+  used: fc.tuple(fc.nat(2_000_000), fc.nat(2_000_000), fc.nat(70_000)),
 });
 /** What the credit pays for to the nano, a nano less and a nano more: the edges that chance seldom meets. */
 const atTheEdge = fc
@@ -107,8 +111,10 @@ async function hold(store: StoreClient, one: RuleCase): Promise<void> {
     return;
   }
   const { allowance, reservedNanos } = expected;
-  expect(seen).toEqual({ allowance, reservedNanos, prices: one.prices });
-  const settled = settlementOf(asked, [...one.used]);
+  expect(seen).toEqual({ allowance, reservedNanos });
+  const [input, cachedInputTokens, output] = one.used;
+  const plainly = settlementOf(asked, [input, output]);
+  const settled = { ...plainly, usage: plainly.usage && { ...plainly.usage, cachedInputTokens } };
   const chargedNanos =
     settled.usage === null ? 0n : chargeNanos(settled.usage, one.prices, reservedNanos);
   expect(await store.call("settle", settled)).toEqual({ chargedNanos, applied: true });
@@ -118,7 +124,7 @@ async function hold(store: StoreClient, one: RuleCase): Promise<void> {
 
 // 1,000 tokens of input cost 1,000,000 nanos and each token of output 4,000: 50 tokens need 1,200,000.
 const prices = { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n };
-const plain = { prices, inputBound: 1_000, fitting: null, used: [1_000, 50] as const };
+const plain = { prices, inputBound: 1_000, fitting: null, used: [1_000, 0, 50] as const };
 const literal: readonly (readonly [string, RuleCase])[] = [
   ["50 tokens, paid for to the nano", { ...plain, requested: 50, availableNanos: 1_200_000n }],
   ["50 tokens, a nano short", { ...plain, requested: 50, availableNanos: 1_199_999n }],
@@ -133,7 +139,7 @@ const literal: readonly (readonly [string, RuleCase])[] = [
       prices: { inputNanosPerMillion: 500_000n, outputNanosPerMillion: 500_000n },
       requested: 2,
       availableNanos: 501n,
-      used: [1, 0],
+      used: [1, 0, 0],
     },
   ],
 ];

@@ -126,7 +126,6 @@ describe("admit", () => {
     expect(till.admit("req_1", { inputBound: 1_000, requested: 100 })).toEqual({
       allowance: 100,
       reservedNanos: 1_400_000n,
-      prices: defaultSettings.prices,
     });
     expect(till.show()).toMatchObject({ balanceNanos: credit, heldNanos: 1_400_000n });
   });

@@ -30,7 +30,7 @@ describe("GET /account", () => {
       balance: "2",
       held: "0",
       available: "2",
-      prices: { input: "1", output: "4" },
+      prices: { input: "1", cached_input: "1", output: "4" },
       limits: {
         concurrent_requests: 4,
         requests_per_minute: 7,
@@ -130,7 +130,8 @@ describe("GET /receipts/{request id}", () => {
       state: "settled",
       outcome: "completed",
       output_allowance: allowance,
-      prices: { input: "1", output: "4" },
+      price_list: "default",
+      prices: { input: "1", cached_input: "1", output: "4" },
       charged: "0.00009",
       usage: {
         input_tokens: 50,

@@ -10,7 +10,7 @@ const accountId = z.string().regex(/^acct_[0-9A-Za-z]+$/u);
 const keyId = z.string().regex(/^key_[0-9A-Za-z]+$/u);
 const head = z.string().regex(/^acct_[0-9A-Za-z]+:\d{1,15}:[0-9a-f]{64}$/u);
 const format = z.enum(["chat-completions", "responses", "messages"]);
-const prices = z.strictObject({ input: credit, output: credit });
+const prices = z.strictObject({ input: credit, cached_input: credit, output: credit });
 
 /** A model in the OpenAI shape. */
 export const openaiModelSchema = z.strictObject({
@@ -84,6 +84,7 @@ const receipt = {
   streamed: z.boolean(),
   input_bound: count,
   output_allowance: z.int().min(1),
+  price_list: z.string().min(1),
   prices,
   reserved: credit,
   admitted_at: time,

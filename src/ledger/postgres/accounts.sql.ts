@@ -14,18 +14,21 @@ create or replace function tributary.now_ms() returns bigint language sql volati
   select floor(extract(epoch from clock_timestamp()) * 1000)::bigint
 $body$;
 
--- What tokens cost, rounded up: costNanos of admission/price.ts.
+-- What tokens cost where none was cached, rounded up: costNanos of admission/price.ts.
 create or replace function tributary.cost_nanos(
   _input_tokens bigint, _output_tokens bigint, _input_price bigint, _output_price bigint
 ) returns numeric language sql immutable as $body$
   select div(_input_tokens::numeric * _input_price + _output_tokens::numeric * _output_price + 999999, 1000000)
 $body$;
 
--- What a usage costs, never more than was reserved: chargeNanos of admission/price.ts.
+-- What a usage costs, the sum rounded up once, and never more than was reserved: chargeNanos of admission/price.ts.
 create or replace function tributary.charge_nanos(
-  _input_tokens bigint, _output_tokens bigint, _input_price bigint, _output_price bigint, _reserved bigint
+  _input_tokens bigint, _cached_tokens bigint, _output_tokens bigint, _input_price bigint, _cached_price bigint,
+  _output_price bigint, _reserved bigint
 ) returns bigint language sql immutable as $body$
-  select least(_reserved, tributary.cost_nanos(_input_tokens, _output_tokens, _input_price, _output_price))::bigint
+  select least(_reserved, div((_input_tokens - least(_cached_tokens, _input_tokens))::numeric * _input_price
+    + least(_cached_tokens, _input_tokens)::numeric * _cached_price + _output_tokens::numeric * _output_price + 999999,
+    1000000))::bigint
 $body$;
 
 -- The only place that changes balances: from the rows themselves, with the journal entries beside them. Movements of one

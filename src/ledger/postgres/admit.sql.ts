@@ -1,3 +1,4 @@
+import { joinPrice } from "../price-list.ts";
 import { planned } from "./accounts.sql.ts";
 
 /**
@@ -26,7 +27,8 @@ $body$;
 -- Key and account again, concurrency, allowance and reservation, for each of some requests, which stand in the order of
 -- their accounts' and keys' ids: all replicas lock rows in that order. A refusal is the row of its own request.
 -- _lock_ms: how long the lock of an account may be waited for; null: as long as a statement may take. free_in_ms: how
--- long at least no slot can be free.
+-- long at least no slot can be free. _input_price and _output_price are those of accounts whose list the ledger does not
+-- have, which is \`default\`.
 create or replace function tributary.admit_each(
   _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
   _input_bounds bigint[], _caps bigint[], _explicit boolean[], _formats text[], _streamed boolean[], _most bigint,
@@ -50,6 +52,10 @@ declare
   _places bigint[];
   _allowances bigint[];
   _nanos bigint[];
+  _lists text[];
+  _inputs bigint[];
+  _cached bigint[];
+  _outputs bigint[];
   _its_accounts text[];
   _its_keys text[];
   _its_requests text[];
@@ -59,13 +65,17 @@ begin
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, a.id as known_account, a.status, a.balance_nanos, a.held_nanos, a.running, k.id as known_key,
-        k.revoked_at_ms, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million
+    select q.*, account.id as known_account, account.status, account.balance_nanos, account.held_nanos, account.running, k.id as known_key,
+        k.revoked_at_ms, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million,
+        price.list, coalesce(price.input_nanos_per_million, _input_price) as input_now,
+        price.cached_input_nanos_per_million as cached_now,
+        coalesce(price.output_nanos_per_million, _output_price) as output_now
       from unnest(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds, _caps, _explicit)
         with ordinality as q(account, key, request, ticket_at_ms, ticket, repeated, input_bound, cap, explicit, place)
-      left join tributary.account a on a.id = q.account
+      left join tributary.account account on account.id = q.account
       left join tributary.api_key k on k.account_id = q.account and k.id = q.key
       left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
+      ${joinPrice("tributary.", "_now")}
       order by q.place
   loop
     if _one.account is distinct from _account then
@@ -110,15 +120,16 @@ begin
     else
       -- An assignment, since a select would cost as much as the decision.
       _allowance := tributary.decide_allowance(
-        _one.input_bound, _one.cap, _one.explicit, _most, _balance - _held, _input_price, _output_price);
+        _one.input_bound, _one.cap, _one.explicit, _most, _balance - _held,
+        greatest(_one.input_now, _one.cached_now), _one.output_now);
       granted := _allowance.granted;
       nanos := _allowance.nanos;
       affordable := _allowance.affordable;
       verdict := 'credit';
       if granted >= 1 then
         verdict := 'admitted';
-        input_price := _input_price;
-        output_price := _output_price;
+        input_price := _one.input_now;
+        output_price := _one.output_now;
         _held := _held + nanos::bigint;
         _running := _running + 1;
         _admitted_here := true;
@@ -126,6 +137,10 @@ begin
         _places[_count] := place;
         _allowances[_count] := granted;
         _nanos[_count] := nanos::bigint;
+        _lists[_count] := _one.list;
+        _inputs[_count] := _one.input_now;
+        _cached[_count] := _one.cached_now;
+        _outputs[_count] := _one.output_now;
         _its_accounts[_count] := _account;
         _its_keys[_count] := _one.key;
         _its_requests[_count] := _one.request;
@@ -137,12 +152,13 @@ begin
     _moved := tributary.move_each(_its_accounts, 'reserve', array_fill(0::bigint, array[_count]), _nanos, 1, _its_keys,
       _its_requests, null, _now);
     insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, input_bound, allowance,
-        input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
-        reserved_sequence, head, owner, lease_ms)
+        price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
+        admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
       select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _input_bounds[q.place],
-          q.allowance, _input_price, _output_price, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
-        from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _moved.written_sequences,
-          _moved.written_hashes) as q(account, request, key, place, allowance, nanos, sequence, hash);
+          q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
+        from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _lists, _inputs, _cached,
+          _outputs, _moved.written_sequences, _moved.written_hashes)
+          as q(account, request, key, place, allowance, nanos, list, input, cached, output, sequence, hash);
   elsif _refused then
     -- Only tickets were given back, which no commit is synced for.
     perform set_config('synchronous_commit', 'off', true);

@@ -11,6 +11,7 @@ import type { PostgresOperations } from "../store-operations.ts";
 
 /** What `admit` decides by. */
 export interface AdmitRules {
+  /** Of the price list `default`, until the ledger has one of that name. */
   readonly prices: Prices;
   readonly concurrencyPerAccount: number;
   readonly leaseMs: number;
@@ -20,7 +21,7 @@ type OwnedRules = AdmitRules & { readonly owner: string | null; readonly busyMs:
 
 const admit = {
   name: "admit",
-  text: `select place, verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
+  text: `select place, verdict, granted, nanos, balance, held, affordable, free_in_ms
     from tributary.admit_each(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 };
@@ -99,9 +100,5 @@ function admissionOf(row: Row, order: AdmitOrder, rules: AdmitRules): Admission 
   return {
     allowance: numberOf(row, "granted"),
     reservedNanos: bigOf(row, "nanos"),
-    prices: {
-      inputNanosPerMillion: bigOf(row, "input_price"),
-      outputNanosPerMillion: bigOf(row, "output_price"),
-    },
   };
 }

@@ -1,8 +1,9 @@
 import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
 import { accountColumns, accountOf } from "../records.ts";
+import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
 import type { AdmitRules } from "./admit.ts";
-import type { Database } from "./database.ts";
+import type { Clock, Database } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
 
 type Books = Pick<PostgresOperations, "receipt" | "callerAccount" | "usage">;
@@ -14,7 +15,10 @@ const receipt = {
 };
 const account = {
   name: "caller-account",
-  text: `select ${accountColumns}, entries, head from tributary.account where id = $1`,
+  text: `select ${accountColumns}, entries, head,
+      ${joinedPriceColumns}
+    from tributary.account account ${joinPrice("tributary.", "coalesce($2::bigint, tributary.now_ms())")}
+    where id = $1`,
 };
 const running = {
   name: "running",
@@ -34,6 +38,7 @@ const groups: Readonly<Record<UsageGrouping, string>> = {
 export function openBooks(
   database: Database,
   rules: AdmitRules & { readonly requestsPerMinute: number },
+  clock: Clock,
 ): Books {
   return {
     async receipt({ accountId, requestId }) {
@@ -43,7 +48,7 @@ export function openBooks(
     callerAccount: (accountId) =>
       // Both statements read one snapshot: no request ends between them.
       database.transaction(async (query) => {
-        const [row] = await query(account, accountId);
+        const [row] = await query(account, accountId, clock());
         if (row === undefined) throw new Error(`ledger: a caller of ${accountId} has no account`);
         return {
           account: accountOf(row),
@@ -52,7 +57,7 @@ export function openBooks(
             concurrency: rules.concurrencyPerAccount,
             requestsPerMinute: rules.requestsPerMinute,
           },
-          prices: rules.prices,
+          prices: currentPrices(row, rules.prices),
           head: headOf(row),
         };
       }, "repeatable read"),

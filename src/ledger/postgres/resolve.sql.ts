@@ -30,9 +30,10 @@ begin
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million, r.output_nanos_per_million
-      from unnest(_accounts, _requests, _input_tokens, _output_tokens) with ordinality
-        as q(account, request, input_tokens, output_tokens, place)
+    select q.*, r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million,
+        coalesce(r.cached_input_nanos_per_million, r.input_nanos_per_million) as cached_price, r.output_nanos_per_million
+      from unnest(_accounts, _requests, _input_tokens, _cached_input_tokens, _output_tokens) with ordinality
+        as q(account, request, input_tokens, cached_input_tokens, output_tokens, place)
       left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
       order by q.place
   loop
@@ -42,8 +43,8 @@ begin
     charged := coalesce(_one.charged_nanos, 0);
     if applied then
       if _one.input_tokens is not null then
-        charged := tributary.charge_nanos(_one.input_tokens, _one.output_tokens, _one.input_nanos_per_million,
-          _one.output_nanos_per_million, _one.reserved_nanos);
+        charged := tributary.charge_nanos(_one.input_tokens, _one.cached_input_tokens, _one.output_tokens,
+          _one.input_nanos_per_million, _one.cached_price, _one.output_nanos_per_million, _one.reserved_nanos);
       end if;
       _count := _count + 1;
       _places[_count] := place;

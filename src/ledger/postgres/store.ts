@@ -94,7 +94,7 @@ function openOperations(
     admit: openAdmit(database, { ...settings, busyMs, owner: presence?.owner ?? null }, clock),
     ...openResolve(database, { busyMs, clock, leaseMs, presence }),
     ...openAdministration(database, clock),
-    ...openBooks(database, settings),
+    ...openBooks(database, settings, clock),
     checkpoint: openCheckpoint(database, clock),
     verify: openVerify(database),
     async check() {

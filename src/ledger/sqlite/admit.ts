@@ -13,6 +13,7 @@ import { getRow } from "./get-row.ts";
 
 /** What `admit` decides by. */
 export interface AdmitRules {
+  /** Of the price list `default`, until the ledger has one of that name. */
   readonly prices: Prices;
   readonly concurrencyPerAccount: number;
   readonly leaseMs: number;
@@ -38,7 +39,7 @@ export function openAdmit(
     const { caller, requestId } = order;
     const earlier = getRow(find, requestId);
     if (earlier !== null) return earlierAdmission(earlier, order);
-    const account = parts.keyGate.ensureActive(caller.accountId, caller.keyId);
+    const account = parts.keyGate.ensureActive(caller, nowMs);
     if (account.running >= rules.concurrencyPerAccount) {
       giveTicketBack(caller, parts.rateWindow);
       throw tooManyConcurrent(rules.concurrencyPerAccount, freeInMs(caller.accountId, nowMs));
@@ -50,7 +51,7 @@ export function openAdmit(
         fitting: order.outputTokensFitting,
         availableNanos: account.balanceNanos - account.heldNanos,
       },
-      rules.prices,
+      account.prices,
     );
     if (!decision.granted) throw insufficientCredit({ ...account, ...decision, ...order });
     const { allowance, reservedNanos } = decision;
@@ -76,8 +77,10 @@ export function openAdmit(
       order.streamed ? 1 : 0,
       order.inputBound,
       allowance,
-      rules.prices.inputNanosPerMillion,
-      rules.prices.outputNanosPerMillion,
+      account.priceList,
+      account.prices.inputNanosPerMillion,
+      account.prices.cachedInputNanosPerMillion ?? null,
+      account.prices.outputNanosPerMillion,
       reservedNanos,
       nowMs,
       nowMs + rules.leaseMs,
@@ -86,7 +89,7 @@ export function openAdmit(
       order.owner ?? rules.owner ?? null,
       rules.leaseMs,
     );
-    return { allowance, reservedNanos, prices: rules.prices };
+    return { allowance, reservedNanos };
   };
 }
 
@@ -95,14 +98,13 @@ function prepareReservation(database: DatabaseSync): {
   readonly insert: StatementSync;
 } {
   const find = database.prepare(
-    `select account_id, state, allowance, reserved_nanos, input_nanos_per_million, output_nanos_per_million
-     from reservation where request_id = ?`,
+    "select account_id, state, allowance, reserved_nanos from reservation where request_id = ?",
   );
   const insert = database.prepare(
     `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
-       input_nanos_per_million, output_nanos_per_million, reserved_nanos, admitted_at_ms, lease_until_ms,
-       reserved_sequence, head, owner, lease_ms)
-     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
+       admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return { find, insert };
 }
@@ -138,10 +140,6 @@ function earlierAdmission(row: Row, order: AdmitOrder): Admission {
   return {
     allowance: numberOf(row, "allowance"),
     reservedNanos: bigOf(row, "reserved_nanos"),
-    prices: {
-      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
-      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
-    },
   };
 }
 

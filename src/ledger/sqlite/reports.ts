@@ -3,6 +3,7 @@ import { type UsageGrouping, type UsageQuery, usageRowOf } from "../usage-sums.t
 import type { StoreOperations } from "../store-operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
 import { accountColumns, accountOf } from "../records.ts";
+import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
 import { bigOf, type Row } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
 import { getRow } from "./get-row.ts";
@@ -25,7 +26,8 @@ export function openBooks(
     `select ${receiptColumns} from reservation where request_id = ?1 and account_id = coalesce(?2, account_id)`,
   );
   const account = database.prepare(
-    `select ${accountColumns}, entries, head from account where id = ?`,
+    `select ${accountColumns}, entries, head,
+       ${joinedPriceColumns} from account ${joinPrice("", "?2")} where id = ?1`,
   );
   const running = database.prepare(
     `select ${receiptColumns} from reservation where account_id = ? and state = 'open'
@@ -36,8 +38,8 @@ export function openBooks(
       const row = getRow(receipt, order.requestId, order.accountId);
       return row === null ? null : receiptOf(row);
     },
-    callerAccount(accountId) {
-      const row = getRow(account, accountId);
+    callerAccount(accountId, nowMs) {
+      const row = getRow(account, accountId, nowMs);
       if (row === null) throw new Error(`ledger: a caller of ${accountId} has no account`);
       return {
         account: accountOf(row),
@@ -46,7 +48,7 @@ export function openBooks(
           concurrency: rules.concurrencyPerAccount,
           requestsPerMinute: rules.requestsPerMinute,
         },
-        prices: rules.prices,
+        prices: currentPrices(row, rules.prices),
         head: headOf(row),
       };
     },

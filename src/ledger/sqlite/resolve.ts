@@ -4,6 +4,7 @@ import { limits } from "../../limits.ts";
 import { type Accounts, chainEndOf } from "./accounts.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import type { RateWindow } from "./rate-window.ts";
+import { pricesOf } from "../price-list.ts";
 import { bigOf, idOf, textOf, textOrNullOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
@@ -28,8 +29,8 @@ export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolv
 
 function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle"] {
   const find = database.prepare(
-    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million, output_nanos_per_million,
-       account.entries, account.head as account_head
+    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million,
+       cached_input_nanos_per_million, output_nanos_per_million, account.entries, account.head as account_head
      from reservation join account on account.id = account_id where request_id = ?`,
   );
   const close = database.prepare(
@@ -48,11 +49,7 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
     if (textOf(row, "state") !== "open")
       return { chargedNanos: bigOf(row, "charged_nanos"), applied: false };
     const reservedNanos = bigOf(row, "reserved_nanos");
-    const prices = {
-      inputNanosPerMillion: bigOf(row, "input_nanos_per_million"),
-      outputNanosPerMillion: bigOf(row, "output_nanos_per_million"),
-    };
-    const chargedNanos = usage === null ? 0n : chargeNanos(usage, prices, reservedNanos);
+    const chargedNanos = usage === null ? 0n : chargeNanos(usage, pricesOf(row), reservedNanos);
     const written = accounts.move(
       accountId,
       {

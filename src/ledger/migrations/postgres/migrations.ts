@@ -6,6 +6,7 @@ import { operators } from "./0008-operators.ts";
 import { policies } from "./0010-policies.ts";
 import { events } from "./0011-events.ts";
 import { sessions } from "./0012-sessions.ts";
+import { prices } from "./0013-prices.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -33,4 +34,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0010-policies", oldest: 7, sql: policies },
   { name: "0011-events", oldest: 7, sql: events },
   { name: "0012-sessions", oldest: 7, sql: sessions },
+  { name: "0013-prices", oldest: 7, sql: prices },
 ];

@@ -8,6 +8,7 @@ import { operators } from "./0006-operators.ts";
 import { policies } from "./0007-policies.ts";
 import { events } from "./0008-events.ts";
 import { sessions } from "./0009-sessions.ts";
+import { prices } from "./0010-prices.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -28,4 +29,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0007-policies", oldest: 5, steps: [policies] },
   { name: "0008-events", oldest: 5, steps: [events] },
   { name: "0009-sessions", oldest: 5, steps: [sessions] },
+  { name: "0010-prices", oldest: 5, steps: [prices] },
 ];
