@@ -113,6 +113,7 @@ export async function openTributary(
       TRIBUTARY_CONCURRENCY_PER_ACCOUNT: "1000",
       TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
       TRIBUTARY_LOG_FORMAT: "json",
+      TRIBUTARY_METRICS: "both",
       ...settings.environment,
     },
   });

@@ -65,11 +65,12 @@ export async function openService(folder: string, cacheDir: string): Promise<Ser
   const known = await readLog(child);
   const agentKey = readFileSync(String(known["keyFile"]), "utf8").trim();
   const url = String(known["url"]);
+  const operators = String(known["operators"]);
   return {
     build: String(known["build"]),
     threads: Number(known["threads"]),
     ask: (question) => ask(`${url}/v1/chat/completions`, agentKey, question),
-    readLatenessMs: async () => readLateness(await read(`${url}/metrics`)),
+    readLatenessMs: async () => readLateness(await read(`${operators}/metrics`)),
     modelCpuSeconds: () => modelCpuSeconds(child.pid),
     [Symbol.asyncDispose]: () => service.stop(),
   };
@@ -133,8 +134,9 @@ async function readLog(child: ChildProcess): Promise<Readonly<Record<string, unk
   for await (const line of lines) {
     const facts = JSON.parse(line) as Readonly<Record<string, unknown>>;
     Object.assign(known, facts);
+    if (facts["event"] === "operators listening") known["operators"] = facts["address"];
     if (facts["event"] === "first_key") known["keyFile"] = facts["file"];
-    if ("keyFile" in known && "url" in known && "build" in known) {
+    if (["keyFile", "url", "build", "operators"].every((name) => name in known)) {
       child.stdout.resume();
       return known;
     }

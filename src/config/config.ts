@@ -47,11 +47,14 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
   const dataDir = resolve(folder, read.value("TRIBUTARY_DATA_DIR"));
   const contextTokens = read.value("TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS");
   const database = readDatabase(read, dataDir, folder);
+  const operator = readOperator(read);
   return {
     host: readHost(read),
     port: readPort(read),
     /** Where operators are listened to; null: nowhere. */
-    operator: readOperator(read),
+    operator,
+    /** Whether the listener of callers has /metrics. */
+    servesMetrics: read.value("TRIBUTARY_METRICS") === "both" || operator === null,
     /** Absolute. */
     dataDir,
     /** Folder of downloaded weights. Absolute. */

@@ -269,6 +269,12 @@ export const variables = {
     meaning:
       "the address by which operators come through a proxy; requests for other names are refused",
   },
+  TRIBUTARY_METRICS: {
+    kind: choice("operators", "both"),
+    default: "operators",
+    meaning:
+      "where `/metrics` is: for operators alone, or also where callers come; where operators are listened to nowhere it is there in any case",
+  },
   TRIBUTARY_API_KEY: {
     kind: text("a key of `tributary key create`"),
     default: null,

@@ -31,8 +31,18 @@ function asksForDeployment(url: string): boolean {
   return new URLSearchParams(query).get("deployment") === "1";
 }
 
-/** Metrics in the Prometheus text format. */
+/** Metrics in the Prometheus text format, or the line that says where they are. */
 export async function handleMetrics(exchange: Exchange, service: Service): Promise<void> {
+  if (!service.settings.servesMetrics) {
+    const headers = { "content-type": "text/plain; charset=utf-8" };
+    answerBytes(exchange, { status: 410, headers }, metricsMoved);
+    return;
+  }
   const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
   answerBytes(exchange, { status: 200, headers }, await service.metrics());
 }
+
+// It does not tell callers the address.
+const metricsMoved = Buffer.from(
+  "/metrics is on the operators' listener: TRIBUTARY_OPERATOR_PORT, 8081 unless set; TRIBUTARY_METRICS=both has it here too.\n",
+);

@@ -30,6 +30,8 @@ export interface Service extends GenerationParts {
 
 /** The settings that handlers read. */
 export interface ServiceSettings {
+  /** Whether /metrics is here; else it says where it is. */
+  readonly servesMetrics: boolean;
   readonly legacyAliases: readonly string[];
   readonly keepaliveMs: number;
   readonly generationsMax: number;

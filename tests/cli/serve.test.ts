@@ -110,6 +110,9 @@ describe("serve", () => {
     const running = await ask(url, key, "hello");
     program.signal("SIGTERM");
     await program.waitFor(/"event":"draining"/);
+    const [, operators = ""] = await program.waitFor(/"address":"(http:[^"]+)"/);
+    for (const path of ["/healthz", "/metrics"])
+      expect((await fetch(operators + path)).status).toBe(200);
     const refused = await ask(url, key, "hello");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
     await refused.text();
@@ -193,6 +196,15 @@ describe("serve", () => {
     const asked = await fetch(`${url}/api/v1/accounts`);
     expect(asked.status).toBe(401);
     expect(await asked.json()).toMatchObject({ code: "token_unknown" });
+    const [, callers = ""] = await program.waitFor(/"url":"(http:[^"]+)"/);
+    const moved = await fetch(`${callers}/metrics`);
+    expect([moved.status, moved.headers.get("content-type")]).toEqual([
+      410,
+      "text/plain; charset=utf-8",
+    ]);
+    expect(await moved.text()).toMatch(
+      /^[^\n]*TRIBUTARY_OPERATOR_PORT[^\n]*TRIBUTARY_METRICS=both[^\n]*\n$/,
+    );
     const { port } = new URL(url);
     await using taken = serve(engine.url, { TRIBUTARY_OPERATOR_PORT: port });
     expect(await taken.exited).toBe(2);

@@ -28,6 +28,7 @@ describe("settings", () => {
         host: "127.0.0.1",
         port: 8080,
         operator: { host: "127.0.0.1", port: 8081, spare: true, publicUrl: null },
+        servesMetrics: false,
         dataDir: "/srv/tributary/data",
         cacheDir: expect.stringContaining("tributary") as string,
         database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },
@@ -392,5 +393,15 @@ describe("a setting without effect", () => {
     expect(parseConfig(both, folder).warnings).toEqual([
       "TRIBUTARY_SQLITE_SYNCHRONOUS has no effect while TRIBUTARY_DATABASE_URL names PostgreSQL",
     ]);
+  });
+
+  it("have /metrics where callers come only where that is said, or where operators come nowhere", () => {
+    const of = (environment: Environment): unknown => {
+      const parsed = parseConfig(environment, folder);
+      return parsed.ok && parsed.config.servesMetrics;
+    };
+    expect(of({ TRIBUTARY_METRICS: "operators" })).toBe(false);
+    expect(of({ TRIBUTARY_METRICS: "both" })).toBe(true);
+    expect(of({ TRIBUTARY_OPERATOR_PORT: "off" })).toBe(true);
   });
 });

@@ -42,6 +42,7 @@ export async function startProcesses(
     TRIBUTARY_SQLITE_SYNCHRONOUS: "normal",
     TRIBUTARY_PROCESSES: "3",
     TRIBUTARY_FIRST_ACCOUNT: "none",
+    TRIBUTARY_METRICS: "both",
     ...settings,
   };
   const program = opened.use(startProgram(["serve", "--json"], folder, environment));

@@ -4,6 +4,8 @@ import { type Program, startLivingProgram } from "../cli/start-program.ts";
 /** One replica that can be stopped and started again on its port. */
 export interface Replica {
   readonly port: number;
+  /** The address for operators. */
+  readonly operators: string;
   readonly program: Program;
 }
 
@@ -20,13 +22,16 @@ export async function startReplica(
     lifeMs: 110_000,
   });
   const [, url = ""] = await program.waitFor(/"url":"(http:[^"]+)"/);
+  const [, operators = ""] = await program.waitFor(
+    /"address":"(http:[^"]+)","event":"operators listening"/,
+  );
   await until(async () => (await fetch(`${url}/readyz`)).status === 200);
-  return { port: Number(new URL(url).port), program };
+  return { port: Number(new URL(url).port), operators, program };
 }
 
 /** Requests for generations that a replica has answered since its start. */
 export async function answered(replica: Replica): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${String(replica.port)}/metrics`)).text();
+  const text = await (await fetch(`${replica.operators}/metrics`)).text();
   const counts = [...text.matchAll(/^tributary_generations_total\{.*\} (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }

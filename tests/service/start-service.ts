@@ -76,6 +76,8 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
     TRIBUTARY_FIRST_ACCOUNT: "make",
     TRIBUTARY_STARTING_CREDIT: "1000",
     TRIBUTARY_LOG_LEVEL: "debug",
+    // The gateway alone listens here, for callers.
+    TRIBUTARY_OPERATOR_PORT: "off",
     ...settings.environment,
   });
   const logLines: string[] = [];

@@ -58,6 +58,8 @@ function problemOfBody(head: AnswerHead, type: string, body: string): string | n
   if (head.method === "HEAD" || (head.status === 204 && body === "")) return null;
   if (type === "text/plain" && head.path === "/metrics" && head.status === 200)
     return body === "" ? "no metrics" : null;
+  if (type === "text/plain" && head.path === "/metrics" && head.status === 410)
+    return /^\/metrics is on the operators' listener: .+\n$/.test(body) ? null : body;
   if (type !== "application/json") return `a content-type that is not known: ${head.contentType}`;
   const schema = schemaOf(head);
   if (schema === null) return "a body that no schema knows";
