@@ -1,4 +1,5 @@
 import { formatCredit } from "../admission/price.ts";
+import { budgetToJson } from "../ledger/budget.ts";
 import { formatHead } from "../ledger/journal.ts";
 import { type CallerAccount, pricesToJson, type Receipt } from "../ledger/receipt.ts";
 import { limits } from "../limits.ts";
@@ -10,7 +11,7 @@ import type { Service } from "./service.ts";
 /** What the caller's own account has, may and does. Does not count against the key's rate. */
 export async function handleAccount(exchange: Exchange, service: Service): Promise<void> {
   const { caller } = await authorize(exchange, { type: "look" }, service);
-  const account = await service.ledger.showCaller(caller.accountId);
+  const account = await service.ledger.showCaller(caller);
   answerJson(
     exchange,
     { status: 200, headers: { "cache-control": "no-store" } },
@@ -27,6 +28,7 @@ function accountToJson(caller: CallerAccount, requestsRemaining: number): unknow
     balance: formatCredit(balanceNanos),
     held: formatCredit(heldNanos),
     available: formatCredit(balanceNanos - heldNanos),
+    ...budgetToJson(caller.budget),
     prices: pricesToJson(caller.prices),
     limits: {
       concurrent_requests: caller.limits.concurrency,

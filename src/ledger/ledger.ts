@@ -113,7 +113,7 @@ export interface Ledger extends AsyncDisposable {
 
 /** What callers may read of their own account, and of no other. All promises reject with a Failure. */
 export interface LedgerForCallers {
-  showCaller(accountId: AccountId): Promise<CallerAccount>;
+  showCaller(caller: Pick<Caller, "accountId" | "keyId">): Promise<CallerAccount>;
   /** null also for a request of another account. */
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }

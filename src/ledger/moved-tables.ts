@@ -31,7 +31,9 @@ export const movedTables: readonly MovedTable[] = [
     "api_key",
     "account_id, id",
     `account_id id name secret_hash scopes status expires_at_ms requests_per_minute output_tokens_max created_at_ms
-     revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms`,
+     revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms
+     budget_nanos budget_period budget_timezone
+     budget_begin_ms budget_end_ms budget_spent_nanos budget_held_nanos budget_set_sequence`,
   ),
   table(
     "reservation",
@@ -39,7 +41,7 @@ export const movedTables: readonly MovedTable[] = [
     `account_id request_id key_id state format streamed input_bound allowance price_list input_nanos_per_million
      cached_input_nanos_per_million output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
      reasoning_tokens admitted_at_ms lease_until_ms resolved_at_ms first_output_ms total_ms reserved_sequence
-     resolved_sequence head`,
+     resolved_sequence head budget_begin_ms`,
   ),
   table(
     "entry",

@@ -1,5 +1,6 @@
 import { cachedInputPrice, formatCredit, type Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
+import type { BudgetState } from "./budget.ts";
 import { formatHead, type JournalHead } from "./journal.ts";
 import { defaultPriceList, pricesOf } from "./price-list.ts";
 import type { Account, AccountId, CreditNanos, KeyId, RequestId } from "./records.ts";
@@ -58,6 +59,8 @@ export interface CallerAccount {
   readonly limits: { readonly concurrency: number; readonly requestsPerMinute: number };
   /** Of the account's price list, now. */
   readonly prices: Prices;
+  /** Of the key that asks; null: it has none. */
+  readonly budget: BudgetState | null;
   /** Of the account's journal; null while it has no entry. */
   readonly head: JournalHead | null;
 }

@@ -1,3 +1,4 @@
+import { budgetColumns, budgetOf, type BudgetState } from "./budget.ts";
 import { bigOf, idOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
 /** Credit in integers of 1e-9 credit. */
@@ -55,6 +56,8 @@ export interface KeyRecord {
   readonly lastUsedAtMs: number | null;
   /** Until when the secret before the last rotation is good; null: it was never rotated. */
   readonly previousUntilMs: number | null;
+  /** null: the key may spend what its account has. */
+  readonly budget: BudgetState | null;
 }
 
 /** A key that seals reasoning. */
@@ -95,10 +98,10 @@ export function accountOf(row: Row): Account {
 
 /** The columns that `keyOf` reads. */
 export const keyColumns = `id, account_id, name, scopes, status, expires_at_ms, requests_per_minute, output_tokens_max,
-  created_at_ms, revoked_at_ms, last_used_at_ms, previous_until_ms`;
+  created_at_ms, revoked_at_ms, last_used_at_ms, previous_until_ms, ${budgetColumns}`;
 
-/** A key, from columns of its names. */
-export function keyOf(row: Row): KeyRecord {
+/** A key at a time, from columns of its names. */
+export function keyOf(row: Row, nowMs: number): KeyRecord {
   return {
     id: idOf(row, "id", "key_"),
     accountId: idOf(row, "account_id", "acct_"),
@@ -111,6 +114,7 @@ export function keyOf(row: Row): KeyRecord {
     revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
     lastUsedAtMs: numberOrNullOf(row, "last_used_at_ms"),
     previousUntilMs: numberOrNullOf(row, "previous_until_ms"),
+    budget: budgetOf(row, nowMs),
   };
 }
 

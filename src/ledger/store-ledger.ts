@@ -139,7 +139,7 @@ function hotHalf(
 
 function openLedgerForCallers(run: RunOperation): LedgerForCallers {
   return {
-    showCaller: (accountId) => run("callerAccount", accountId),
+    showCaller: ({ accountId, keyId }) => run("callerAccount", { accountId, keyId }),
     findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
   };
 }

@@ -41,7 +41,7 @@ export interface StoreOperations extends AdministrationOperations {
     order: { readonly requestId: string; readonly accountId: AccountId | null },
     nowMs: number,
   ): Receipt | null;
-  callerAccount(accountId: AccountId, nowMs: number): CallerAccount;
+  callerAccount(caller: Pick<Caller, "accountId" | "keyId">, nowMs: number): CallerAccount;
   usage(query: UsageQuery, nowMs: number): readonly UsageRow[];
   /** Reads one snapshot, a piece of rows at a time. */
   verify(order: VerifyOrder, nowMs: number): VerifyReport;

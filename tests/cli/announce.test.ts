@@ -36,6 +36,7 @@ const first: NonNullable<Gateway["first"]> = {
     revokedAtMs: null,
     lastUsedAtMs: null,
     previousUntilMs: null,
+    budget: null,
   },
   secret,
 };

@@ -375,7 +375,8 @@ async function compareReports(world: World): Promise<void> {
   const order = { against: [], listHeads: true };
   expect((await both(world, 0, "verify", order)).value).toMatchObject({ ok: true, problems: [] });
   for (const accountId of accountIds) {
-    await both(world, 0, "callerAccount", accountId);
+    const keyId = accountId === "acct_a" ? "key_a1" : "key_b1";
+    await both(world, 0, "callerAccount", { accountId, keyId });
     for (const n of [0, 1, 2, 3, 4, 5]) {
       const requestId = `req_${accountId.slice("acct_".length)}${String(n)}`;
       await both(world, 1, "receipt", { requestId, accountId: n % 2 === 0 ? "acct_a" : null });

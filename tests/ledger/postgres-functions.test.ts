@@ -22,6 +22,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0010-policies": "6f308b3724183129a4810156c09a459d88c083d7c5c284f2061cc4fe1edfbbb2",
   "0011-events": "2b16086c89ed66656e4a00367e1538f76be9314392d14c9708f69d0e947d4652",
   "0013-prices": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
+  "0014-budgets": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -4,7 +4,7 @@ import { receiptToJson } from "../../src/ledger/receipt.ts";
 import { usageStatement } from "../../src/ledger/sqlite/reports.ts";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
-import { defaultSettings, openTill, run } from "./support.ts";
+import { defaultSettings, openTill, run, secretHash } from "./support.ts";
 
 const at = (text: string): number => Date.parse(text);
 let store: SqliteStore;
@@ -149,7 +149,7 @@ describe("a receipt", () => {
 
 describe("an account as its callers see it", () => {
   test("has what runs, oldest first, and its newest head", () => {
-    const seen = run(store, "callerAccount", "acct_ann");
+    const seen = run(store, "callerAccount", { accountId: "acct_ann", keyId: "key_ann" });
     expect(seen.running.map(({ requestId }) => requestId)).toEqual(["req_a4"]);
     expect(seen).toMatchObject({
       account: { id: "acct_ann", heldNanos: 1_400_000n },
@@ -158,6 +158,17 @@ describe("an account as its callers see it", () => {
       head: { accountId: "acct_ann", sequence: 8 },
     });
     run(store, "createAccount", { id: "acct_new", name: "new", creditNanos: 0n });
-    expect(run(store, "callerAccount", "acct_new")).toMatchObject({ head: null, running: [] });
+    const key = {
+      id: "key_new",
+      accountId: "acct_new",
+      name: "new",
+      secretHash: secretHash("new"),
+    } as const;
+    run(store, "createKey", key);
+    expect(run(store, "callerAccount", { accountId: "acct_new", keyId: "key_new" })).toMatchObject({
+      head: null,
+      running: [],
+      budget: null,
+    });
   });
 });

@@ -30,6 +30,12 @@ describe("GET /account", () => {
       balance: "2",
       held: "0",
       available: "2",
+      budget: null,
+      budget_spent: null,
+      budget_held: null,
+      budget_left: null,
+      budget_begins_at: null,
+      budget_ends_at: null,
       prices: { input: "1", cached_input: "1", output: "4" },
       limits: {
         concurrent_requests: 4,

@@ -53,6 +53,18 @@ export const accountSchema = z.strictObject({
   balance: credit,
   held: credit,
   available: credit,
+  budget: z
+    .strictObject({
+      amount: credit,
+      period: z.enum(["day", "week", "month", "total"]),
+      timezone: z.string(),
+    })
+    .nullable(),
+  budget_spent: credit.nullable(),
+  budget_held: credit.nullable(),
+  budget_left: credit.nullable(),
+  budget_begins_at: time.nullable(),
+  budget_ends_at: time.nullable(),
   prices,
   limits: z.strictObject({
     concurrent_requests: count,

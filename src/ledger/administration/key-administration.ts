@@ -29,17 +29,20 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
   if (row === null) throw new Error("ledger: the key was not written");
   const after = { account: order.accountId, name: order.name };
   yield* audit(context, { action: "key.create", target: order.id, before: null, after });
-  return keyOf(row);
+  return keyOf(row, context.nowMs);
 }
 
 /** The keys of an account, oldest first. */
-export function* listKeys(accountId: string): Steps<readonly KeyRecord[]> {
+export function* listKeys(
+  accountId: string,
+  { nowMs }: { readonly nowMs: number },
+): Steps<readonly KeyRecord[]> {
   yield* ensureAccount(accountId);
   const rows = yield* ask(
     `select ${keyColumns} from tributary.api_key where account_id = $1 order by created_at_ms, id`,
     accountId,
   );
-  return rows.map(keyOf);
+  return rows.map((row) => keyOf(row, nowMs));
 }
 
 /** Revokes a key; a second time leaves the time of the first. */
@@ -56,7 +59,7 @@ export function* revokeKey(
       "not_found",
       `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
     );
-  const before = keyOf(row);
+  const before = keyOf(row, context.nowMs);
   if (before.revokedAtMs !== null) return before;
   yield* ask("update tributary.api_key set revoked_at_ms = $2 where id = $1", id, context.nowMs);
   yield* audit(context, {

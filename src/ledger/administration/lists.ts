@@ -106,12 +106,15 @@ export function* pageEntries(query: {
 }
 
 /** One key, or null. */
-export function* findKey(id: string): Steps<KeyRecord | null> {
+export function* findKey(
+  id: string,
+  { nowMs }: { readonly nowMs: number },
+): Steps<KeyRecord | null> {
   const row: Row | null = yield* askOne(
     `select ${keyColumns} from tributary.api_key where id = $1`,
     id,
   );
-  return row === null ? null : keyOf(row);
+  return row === null ? null : keyOf(row, nowMs);
 }
 
 type Filter = readonly [condition: string, value: StatementValue];

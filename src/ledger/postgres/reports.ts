@@ -1,8 +1,10 @@
+import { budgetColumns, budgetOf } from "../budget.ts";
 import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
 import { accountColumns, accountOf } from "../records.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
 import type { AdmitRules } from "./admit.ts";
+import { numberOf } from "../row.ts";
 import type { Clock, Database } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
 
@@ -19,6 +21,11 @@ const account = {
       ${joinedPriceColumns}
     from tributary.account account ${joinPrice("tributary.", "coalesce($2::bigint, tributary.now_ms())")}
     where id = $1`,
+};
+const key = {
+  name: "caller-key",
+  text: `select ${budgetColumns}, coalesce($3, tributary.now_ms()) as now from tributary.api_key
+    where account_id = $1 and id = $2`,
 };
 const running = {
   name: "running",
@@ -45,11 +52,13 @@ export function openBooks(
       const [row] = await database.query(receipt, requestId, accountId);
       return row === undefined ? null : receiptOf(row);
     },
-    callerAccount: (accountId) =>
-      // Both statements read one snapshot: no request ends between them.
+    callerAccount: ({ accountId, keyId }) =>
+      // All statements read one snapshot: no request ends between them.
       database.transaction(async (query) => {
         const [row] = await query(account, accountId, clock());
-        if (row === undefined) throw new Error(`ledger: a caller of ${accountId} has no account`);
+        const [ofKey] = await query(key, accountId, keyId, clock());
+        if (row === undefined || ofKey === undefined)
+          throw new Error(`ledger: a caller of ${accountId} has no account`);
         return {
           account: accountOf(row),
           running: (await query(running, accountId)).map(receiptOf),
@@ -58,6 +67,7 @@ export function openBooks(
             requestsPerMinute: rules.requestsPerMinute,
           },
           prices: currentPrices(row, rules.prices),
+          budget: budgetOf(ofKey, numberOf(ofKey, "now")),
           head: headOf(row),
         };
       }, "repeatable read"),

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { budgetColumns, budgetOf } from "../budget.ts";
 import { type UsageGrouping, type UsageQuery, usageRowOf } from "../usage-sums.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
@@ -29,6 +30,9 @@ export function openBooks(
     `select ${accountColumns}, entries, head,
        ${joinedPriceColumns} from account ${joinPrice("", "?2")} where id = ?1`,
   );
+  const key = database.prepare(
+    `select ${budgetColumns} from api_key where account_id = ? and id = ?`,
+  );
   const running = database.prepare(
     `select ${receiptColumns} from reservation where account_id = ? and state = 'open'
      order by admitted_at_ms, request_id`,
@@ -38,9 +42,11 @@ export function openBooks(
       const row = getRow(receipt, order.requestId, order.accountId);
       return row === null ? null : receiptOf(row);
     },
-    callerAccount(accountId, nowMs) {
+    callerAccount({ accountId, keyId }, nowMs) {
       const row = getRow(account, accountId, nowMs);
-      if (row === null) throw new Error(`ledger: a caller of ${accountId} has no account`);
+      const ofKey = getRow(key, accountId, keyId);
+      if (row === null || ofKey === null)
+        throw new Error(`ledger: a caller of ${accountId} has no account`);
       return {
         account: accountOf(row),
         running: running.all(accountId).map(receiptOf),
@@ -49,6 +55,7 @@ export function openBooks(
           requestsPerMinute: rules.requestsPerMinute,
         },
         prices: currentPrices(row, rules.prices),
+        budget: budgetOf(ofKey, nowMs),
         head: headOf(row),
       };
     },

@@ -2,6 +2,7 @@ import { accounts } from "./0001-accounts.ts";
 import { resolved } from "./0004-resolved.ts";
 import { owners } from "./0005-owners.ts";
 import { oldest } from "./0007-oldest.ts";
+import { budgets } from "./0014-budgets.ts";
 import { operators } from "./0008-operators.ts";
 import { policies } from "./0010-policies.ts";
 import { events } from "./0011-events.ts";
@@ -35,4 +36,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0011-events", oldest: 7, sql: events },
   { name: "0012-sessions", oldest: 7, sql: sessions },
   { name: "0013-prices", oldest: 7, sql: prices },
+  { name: "0014-budgets", oldest: 7, sql: budgets },
 ];

@@ -4,6 +4,7 @@ import { chainOldEntries, journal, replaceEntries } from "./0002-journal.ts";
 import { resolved } from "./0003-resolved.ts";
 import { owners } from "./0004-owners.ts";
 import { oldest } from "./0005-oldest.ts";
+import { budgets } from "./0011-budgets.ts";
 import { operators } from "./0006-operators.ts";
 import { policies } from "./0007-policies.ts";
 import { events } from "./0008-events.ts";
@@ -30,4 +31,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0008-events", oldest: 5, steps: [events] },
   { name: "0009-sessions", oldest: 5, steps: [sessions] },
   { name: "0010-prices", oldest: 5, steps: [prices] },
+  { name: "0011-budgets", oldest: 5, steps: [budgets] },
 ];
