@@ -2,8 +2,24 @@ import { hash } from "node:crypto";
 import type { AccountId, CreditNanos } from "./records.ts";
 import { bigOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
-/** What kind of movement an entry is. */
-export type EntryKind = "credit" | "takeback" | "reserve" | "settle" | "expire" | "checkpoint";
+/**
+ * Why an operator, or the service for one, changes a balance: paid for, given, a charge given back, put right. A negative
+ * amount takes back.
+ */
+export const creditKinds = ["top_up", "grant", "refund", "correction"] as const;
+
+/** One of `creditKinds`. */
+export type CreditKind = (typeof creditKinds)[number];
+
+/** What kind of movement an entry is. `credit`: an account's starting credit; versions before wrote it and `takeback` for any. */
+export type EntryKind =
+  | CreditKind
+  | "credit"
+  | "takeback"
+  | "reserve"
+  | "settle"
+  | "expire"
+  | "checkpoint";
 
 /** One entry of an account's journal. It is never changed; what its hash covers is fixed below. */
 export interface JournalEntry {
@@ -17,8 +33,16 @@ export interface JournalEntry {
   /** The id of the caller's key; `oper_...` or `user:NAME` of who changed credit; `operator` of a checkpoint; else `service`. */
   readonly actor: string;
   readonly requestId: string | null;
+  /** Under which name another system knows it: unique within the account. */
+  readonly reference: string | null;
+  /** The request whose charge a refund gives back. */
+  readonly receipt: string | null;
   readonly note: string | null;
 }
+
+/** What of an entry is hashed; entries of requests have no reference and no receipt. */
+export type EntryToHash = Omit<JournalEntry, "reference" | "receipt"> &
+  Partial<Pick<JournalEntry, "reference" | "receipt">>;
 
 /** An entry, from columns of its names. */
 export function journalEntryOf(row: Row): JournalEntry {
@@ -31,6 +55,8 @@ export function journalEntryOf(row: Row): JournalEntry {
     heldDeltaNanos: bigOf(row, "held_delta_nanos"),
     actor: textOf(row, "actor"),
     requestId: textOrNullOf(row, "request_id"),
+    reference: textOrNullOf(row, "reference"),
+    receipt: textOrNullOf(row, "receipt"),
     note: textOrNullOf(row, "note"),
   };
 }
@@ -40,30 +66,36 @@ export const firstHead: Uint8Array = new Uint8Array(32);
 
 const headBytes = firstHead.byteLength;
 
+const newerKinds: ReadonlySet<EntryKind> = new Set(creditKinds);
+
 /**
- * The text whose UTF-8 bytes are hashed: ten lines joined by line feeds, none at the end. Numbers are decimal without
- * leading zeros, a missing request is an empty line, a missing note too; a note begins with `=`. The note is last,
- * since it alone may contain line feeds. Fixed: another form gets another first line.
+ * The text whose UTF-8 bytes are hashed: ten lines joined by line feeds, none at the end, and for the kinds of credit
+ * twelve. Numbers are decimal without leading zeros, a missing request, reference or receipt is an empty line, a missing
+ * note too; a note begins with `=`. The note is last, since it alone may contain line feeds. Fixed: another form gets
+ * another first line.
  */
-export function canonicalText(entry: JournalEntry): string {
+export function canonicalText(entry: EntryToHash): string {
+  const { accountId, actor, kind } = entry;
   const note = entry.note === null ? "" : `=${entry.note}`;
-  return `tributary-entry-1\n${entry.accountId}\n${String(entry.sequence)}\n${String(entry.atMs)}\n${entry.kind}\n${entry.balanceDeltaNanos.toString()}\n${entry.heldDeltaNanos.toString()}\n${entry.actor}\n${entry.requestId ?? ""}\n${note}`;
+  const isNewer = newerKinds.has(kind);
+  const newer = isNewer ? `${entry.reference ?? ""}\n${entry.receipt ?? ""}\n` : "";
+  return `tributary-entry-${isNewer ? "2" : "1"}\n${accountId}\n${String(entry.sequence)}\n${String(entry.atMs)}\n${kind}\n${entry.balanceDeltaNanos.toString()}\n${entry.heldDeltaNanos.toString()}\n${actor}\n${entry.requestId ?? ""}\n${newer}${note}`;
 }
 
 // `chainBytes` makes it larger when a note needs more; a text has at most three bytes a UTF-16 unit.
 let scratch = Buffer.alloc(4_096);
 
 /** The hash of an entry: SHA-256 of the 32 bytes of the hash before it, followed by its canonical bytes. */
-export function chainHash(previous: Uint8Array, entry: JournalEntry): Uint8Array {
+export function chainHash(previous: Uint8Array, entry: EntryToHash): Uint8Array {
   return hash("sha256", chainBytes(toHex(previous), entry), "buffer");
 }
 
 /** `chainHash` in hexadecimal digits, in and out: verifying reads many entries, and bytes cost it more than text. */
-export function chainHashHex(previousHex: string, entry: JournalEntry): string {
+export function chainHashHex(previousHex: string, entry: EntryToHash): string {
   return hash("sha256", chainBytes(previousHex, entry), "hex");
 }
 
-function chainBytes(previousHex: string, entry: JournalEntry): Buffer {
+function chainBytes(previousHex: string, entry: EntryToHash): Buffer {
   const text = canonicalText(entry);
   const needed = headBytes + text.length * 3;
   if (needed > scratch.byteLength) scratch = Buffer.alloc(needed * 2);

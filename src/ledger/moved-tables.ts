@@ -25,7 +25,7 @@ export const movedTables: readonly MovedTable[] = [
     "account",
     "id",
     `id name status concurrent_requests requests_per_minute output_tokens_max balance_nanos held_nanos running entries
-     head created_at_ms low_balance_nanos balance_low exhausted price_list`,
+     head created_at_ms low_balance_nanos balance_low exhausted price_list external_id metadata_json version`,
   ),
   table(
     "api_key",
@@ -33,7 +33,7 @@ export const movedTables: readonly MovedTable[] = [
     `account_id id name secret_hash scopes status expires_at_ms requests_per_minute output_tokens_max created_at_ms
      revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms
      budget_nanos budget_period budget_timezone
-     budget_begin_ms budget_end_ms budget_spent_nanos budget_held_nanos budget_set_sequence`,
+     budget_begin_ms budget_end_ms budget_spent_nanos budget_held_nanos budget_set_sequence version`,
   ),
   table(
     "reservation",
@@ -41,12 +41,17 @@ export const movedTables: readonly MovedTable[] = [
     `account_id request_id key_id state format streamed input_bound allowance price_list input_nanos_per_million
      cached_input_nanos_per_million output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
      reasoning_tokens admitted_at_ms lease_until_ms resolved_at_ms first_output_ms total_ms reserved_sequence
-     resolved_sequence head budget_begin_ms`,
+     resolved_sequence head budget_begin_ms refunded_nanos`,
   ),
   table(
     "entry",
     "account_id, sequence",
-    `account_id sequence at_ms kind balance_delta_nanos held_delta_nanos actor request_id note hash`,
+    `account_id sequence at_ms kind balance_delta_nanos held_delta_nanos actor request_id note hash reference receipt`,
+  ),
+  table(
+    "kept_credit",
+    "account_id, sequence",
+    `account_id sequence at_ms kind amount_nanos actor note reference receipt balance_nanos held_nanos hash`,
   ),
   table(
     "checkpoint",

@@ -1,5 +1,15 @@
+import { formatHead } from "./journal.ts";
 import { budgetColumns, budgetOf, type BudgetState } from "./budget.ts";
-import { bigOf, idOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
+import {
+  bigOf,
+  bytesOf,
+  idOf,
+  numberOf,
+  numberOrNullOf,
+  type Row,
+  textOf,
+  textOrNullOf,
+} from "./row.ts";
 
 /** Credit in integers of 1e-9 credit. */
 export type CreditNanos = bigint;
@@ -16,12 +26,23 @@ export interface Account {
   readonly name: string;
   readonly balanceNanos: CreditNanos;
   readonly heldNanos: CreditNanos;
+  readonly running: number;
   readonly status: "active" | "disabled";
   readonly limits: AccountLimits;
   /** null: `default`. */
   readonly priceList: string | null;
   readonly createdAtMs: number;
+  /** The name that another system has for it; no two accounts have the same. */
+  readonly externalId: string | null;
+  readonly metadata: Metadata;
+  /** Goes up with each change of what operators set. */
+  readonly version: number;
+  /** Of its journal, as `formatHead` has it; null while it has no entry. */
+  readonly head: string | null;
 }
+
+/** What an operator's own systems note of an account. */
+export type Metadata = Readonly<Record<string, string>>;
 
 /** What of the service's settings an account has otherwise; null: as the service. */
 export interface AccountLimits extends KeyLimits {
@@ -58,6 +79,8 @@ export interface KeyRecord {
   readonly previousUntilMs: number | null;
   /** null: the key may spend what its account has. */
   readonly budget: BudgetState | null;
+  /** Goes up with each change of what operators set. */
+  readonly version: number;
 }
 
 /** A key that seals reasoning. */
@@ -77,12 +100,15 @@ export interface FirstAccount {
 
 /** The columns that `accountOf` reads. */
 export const accountColumns = `id, name, balance_nanos, held_nanos, status, concurrent_requests, requests_per_minute,
-  output_tokens_max, price_list, created_at_ms`;
+  output_tokens_max, price_list, created_at_ms,
+  running, external_id, metadata_json, version, entries, head`;
 
 /** An account, from columns of its names. */
 export function accountOf(row: Row): Account {
+  const id = idOf(row, "id", "acct_");
+  const sequence = numberOf(row, "entries");
   return {
-    id: idOf(row, "id", "acct_"),
+    id,
     name: textOf(row, "name"),
     balanceNanos: bigOf(row, "balance_nanos"),
     heldNanos: bigOf(row, "held_nanos"),
@@ -93,12 +119,19 @@ export function accountOf(row: Row): Account {
     },
     priceList: textOrNullOf(row, "price_list"),
     createdAtMs: numberOf(row, "created_at_ms"),
+    running: numberOf(row, "running"),
+    externalId: textOrNullOf(row, "external_id"),
+    // Only `metadataOf` of operator-input.ts lets values into the column.
+    metadata: JSON.parse(textOf(row, "metadata_json")) as Metadata,
+    version: numberOf(row, "version"),
+    head:
+      sequence === 0 ? null : formatHead({ accountId: id, sequence, hash: bytesOf(row, "head") }),
   };
 }
 
 /** The columns that `keyOf` reads. */
 export const keyColumns = `id, account_id, name, scopes, status, expires_at_ms, requests_per_minute, output_tokens_max,
-  created_at_ms, revoked_at_ms, last_used_at_ms, previous_until_ms, ${budgetColumns}`;
+  created_at_ms, revoked_at_ms, last_used_at_ms, previous_until_ms, ${budgetColumns}, version`;
 
 /** A key at a time, from columns of its names. */
 export function keyOf(row: Row, nowMs: number): KeyRecord {
@@ -111,6 +144,7 @@ export function keyOf(row: Row, nowMs: number): KeyRecord {
     expiresAtMs: numberOrNullOf(row, "expires_at_ms"),
     limits: keyLimitsOf(row),
     createdAtMs: numberOf(row, "created_at_ms"),
+    version: numberOf(row, "version"),
     revokedAtMs: numberOrNullOf(row, "revoked_at_ms"),
     lastUsedAtMs: numberOrNullOf(row, "last_used_at_ms"),
     previousUntilMs: numberOrNullOf(row, "previous_until_ms"),

@@ -104,6 +104,11 @@ function possible(kind: JournalEntry["kind"], balance: bigint, held: bigint): bo
       return balance > 0n && held === 0n;
     case "takeback":
       return balance < 0n && held === 0n;
+    case "top_up":
+    case "grant":
+    case "refund":
+    case "correction":
+      return balance !== 0n && held === 0n;
     case "reserve":
       return balance === 0n && held >= 0n;
     case "settle":

@@ -100,7 +100,7 @@ const reservationColumns = `reservation.key_id, reservation.state, reservation.i
 // A request's row is read once, with the entry that reserved.
 function entriesSql(hexOf: HexOf): string {
   return `select entry.account_id, entry.sequence, entry.at_ms, entry.kind, entry.balance_delta_nanos,
-      entry.held_delta_nanos, entry.actor, entry.request_id, entry.note, ${hexOf("entry.hash")} as hash,
+      entry.held_delta_nanos, entry.actor, entry.request_id, entry.reference, entry.receipt, entry.note, ${hexOf("entry.hash")} as hash,
       ${reservationColumns}, ${hexOf("reservation.head")} as head
     from entry left join reservation on entry.kind = 'reserve' and reservation.account_id = entry.account_id
       and reservation.request_id = entry.request_id

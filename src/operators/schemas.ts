@@ -54,7 +54,15 @@ export const accountSchema = z
     held: credits,
     available: credits,
     limits: z.object({ concurrent_requests: limit, ...keyLimits }),
+    running: z.int().openapi({ description: "requests that run" }),
+    external_id: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
     created_at: time,
+    version: z.int().openapi({ description: "goes up with each change; `If-Match` takes it" }),
+    head: z
+      .string()
+      .nullable()
+      .openapi({ description: "of the journal, to keep elsewhere: `verify --against` takes it" }),
   })
   .openapi("Account");
 
@@ -71,7 +79,12 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
       concurrent_requests: account.limits.concurrentRequests,
       ...keyLimitsToJson(account.limits),
     },
+    running: account.running,
+    external_id: account.externalId,
+    metadata: { ...account.metadata },
     created_at: isoTime(account.createdAtMs),
+    version: account.version,
+    head: account.head,
   };
 }
 
@@ -114,6 +127,7 @@ export const keySchema = z
     previous_secret_until: time
       .nullable()
       .openapi({ description: "until when the secret before the last rotation is good" }),
+    version: z.int().openapi({ description: "goes up with each change; `If-Match` takes it" }),
   })
   .openapi("Key");
 
@@ -132,6 +146,7 @@ export function keyToJson(key: KeyRecord): z.infer<typeof keySchema> {
     revoked_at: isoTimeOrNull(key.revokedAtMs),
     last_used_at: isoTimeOrNull(key.lastUsedAtMs),
     previous_secret_until: isoTimeOrNull(key.previousUntilMs),
+    version: key.version,
   };
 }
 
@@ -191,6 +206,11 @@ export const entrySchema = z
     held: credits.openapi({ description: "what was held after it" }),
     actor: z.string(),
     request: z.string().nullable(),
+    reference: z.string().nullable(),
+    receipt: z
+      .string()
+      .nullable()
+      .openapi({ description: "the request whose charge a refund gives back" }),
     note: z.string().nullable(),
     hash: z.string().openapi({ description: "64 hexadecimal digits" }),
   })
@@ -208,6 +228,8 @@ export function entryToJson(entry: EntryRow): z.infer<typeof entrySchema> {
     held: formatCredit(entry.heldNanos),
     actor: entry.actor,
     request: entry.requestId,
+    reference: entry.reference,
+    receipt: entry.receipt,
     note: entry.note,
     hash: toHex(entry.hash),
   };

@@ -19,10 +19,15 @@ const first: NonNullable<Gateway["first"]> = {
     name: "first",
     balanceNanos: 10_000_000_000n,
     heldNanos: 0n,
+    running: 0,
     createdAtMs: 0,
     status: "active",
     priceList: null,
     limits: { concurrentRequests: null, requestsPerMinute: null, outputTokensMax: null },
+    externalId: null,
+    metadata: {},
+    version: 1,
+    head: null,
   },
   key: {
     id: "key_k",
@@ -37,6 +42,7 @@ const first: NonNullable<Gateway["first"]> = {
     lastUsedAtMs: null,
     previousUntilMs: null,
     budget: null,
+    version: 1,
   },
   secret,
 };

@@ -2,6 +2,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { Change } from "../../src/ledger/administration/changed-by.ts";
 import { accounts } from "../../src/ledger/migrations/sqlite/0001-accounts.ts";
+import { openAccounts } from "../../src/ledger/sqlite/accounts.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
@@ -9,7 +10,22 @@ import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
 /** The actor of all that operators did before each had a name. */
 const operator = { by: { actor: "operator", once: null } } as unknown as Change<object>;
 
-function spend(store: SqliteStore): void {
+/** Of a kind that no operation of now writes. */
+function takeBack(path: string): void {
+  using database = new DatabaseSync(path, { readBigInts: true });
+  const amounts = { balanceDeltaNanos: -7n, heldDeltaNanos: 0n, runningDelta: 0 } as const;
+  const about = {
+    kind: "takeback",
+    actor: "operator",
+    requestId: null,
+    note: "line\nfeed",
+  } as const;
+  database.exec("begin immediate");
+  openAccounts(database).move("acct_bob", { ...amounts, ...about }, 99_000);
+  database.exec("commit");
+}
+
+function spend(store: SqliteStore, path: string): void {
   const ann = openTill(store, "ann", 1_000_000_000n, operator);
   const bob = openTill(store, "bob", 1_000_000_000n, operator);
   openTill(store, "idle", 0n);
@@ -20,8 +36,7 @@ function spend(store: SqliteStore): void {
     if (n % 3 === 0) run(store, "expire", null, n + 70_000);
     else bob.settle(`req_b${String(n)}`, null, n + 2);
   }
-  const takeback = { id: "acct_bob", amountNanos: -7n, note: "line\nfeed", ...operator } as const;
-  run(store, "creditAccount", takeback, 99_000);
+  takeBack(path);
   ann.admit("req_open", {}, 99_001);
 }
 
@@ -52,7 +67,7 @@ test("a ledger from before the chain is chained at its start, as it would have b
   using old = temporaryLedger();
   const settings = { ...defaultSettings, path: chained.path };
   using store = openStore(settings);
-  spend(store);
+  spend(store, chained.path);
   copyAsFirstVersion(chained.path, old.path);
   const wanted = run(store, "verify", verification);
   expect(wanted).toMatchObject({ ok: true, entries: 84 });

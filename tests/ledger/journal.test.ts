@@ -36,6 +36,34 @@ const vectors: readonly { readonly entry: Partial<JournalEntry>; readonly hash: 
     entry: { kind: "credit", balanceDeltaNanos: 1n, note: "" },
     hash: "807425371ad904f0008c0f3afeaaf9a99d02d5ad2508aca28684d15d731e300a",
   },
+  {
+    entry: {
+      kind: "top_up",
+      balanceDeltaNanos: 25_000_000_000n,
+      actor: "oper_mia",
+      reference: "pi_3PqXÜ 1",
+      note: "paid\nby card",
+    },
+    hash: "2e2acfd999a1ffd4da1513a9d1131f324c95515f43f8a86d74a83da61d957268",
+  },
+  {
+    entry: { kind: "refund", balanceDeltaNanos: 450_000n, actor: "user:mia", receipt: "req_1" },
+    hash: "b30360d61cec614779e835a40f62efef792861f799a44df0ebe03cb66327f229",
+  },
+  {
+    entry: {
+      kind: "grant",
+      balanceDeltaNanos: 5n,
+      actor: "service",
+      reference: "grant:2026-11-01T00:00:00.000Z",
+      note: "",
+    },
+    hash: "1e32cbec88ea5f7bd88afd1117d197c5a530e0bbdc5c1d4619f31e6898e74cae",
+  },
+  {
+    entry: { kind: "correction", balanceDeltaNanos: -7n, actor: "oper_mia" },
+    hash: "4669682ea897dd4431ad14ef4c630de0bbd03961ad399197f5a588e24c8d418d",
+  },
 ];
 
 function entryOf(index: number, fields: Partial<JournalEntry>): JournalEntry {
@@ -48,6 +76,8 @@ function entryOf(index: number, fields: Partial<JournalEntry>): JournalEntry {
     heldDeltaNanos: 0n,
     actor: "operator",
     requestId: null,
+    reference: null,
+    receipt: null,
     note: null,
     ...fields,
   };

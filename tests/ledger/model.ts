@@ -28,7 +28,7 @@ export interface ModelReservation {
 }
 export interface ModelEntry {
   readonly account: string;
-  readonly kind: "credit" | "takeback" | "reserve" | "settle" | "expire";
+  readonly kind: "credit" | "top_up" | "reserve" | "settle" | "expire";
   readonly balanceDelta: bigint;
   readonly heldDelta: bigint;
   readonly request: string | null;
@@ -70,7 +70,7 @@ export class LedgerModel {
     if (account.balance + amount < account.held) return "not_possible";
     account.balance += amount;
     account.credited += amount;
-    this.note(id, amount < 0n ? "takeback" : "credit", amount, 0n, null);
+    this.note(id, "top_up", amount, 0n, null);
     return [account.balance, account.held];
   }
 

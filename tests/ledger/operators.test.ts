@@ -320,7 +320,7 @@ describe.each([
       expect(await ledger.findKey(record.id)).toEqual(record);
       expect(await ledger.findKey("key_none")).toBeNull();
       const renamed = await ledger.changeAccount(id, { name: "store", status: null });
-      expect(renamed).toEqual({ ...account, name: "store" });
+      expect(renamed).toEqual({ ...account, name: "store", version: account.version + 1 });
       expect(await ledger.showAccount(id)).toEqual(renamed);
     });
 

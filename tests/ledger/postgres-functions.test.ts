@@ -23,6 +23,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0011-events": "2b16086c89ed66656e4a00367e1538f76be9314392d14c9708f69d0e947d4652",
   "0013-prices": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
   "0014-budgets": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
+  "0015-references": "9a086e0bf3b3e92d5862eb23489a72d0af5daae276910d247204d741a784a618",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

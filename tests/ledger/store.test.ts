@@ -395,8 +395,15 @@ describe("administration", () => {
     run(store, "revokeKey", { id: "key_z" }, 7);
     run(store, "revokeKey", { id: "key_z" }, 9);
     expect(run(store, "listKeys", "acct_a")).toMatchObject([
-      { id: "key_z", accountId: "acct_a", name: "z", createdAtMs: 0, revokedAtMs: 7 },
-      { id: "key_y", accountId: "acct_a", name: "y", createdAtMs: 1, revokedAtMs: null },
+      { id: "key_z", accountId: "acct_a", name: "z", createdAtMs: 0, revokedAtMs: 7, version: 2 },
+      {
+        id: "key_y",
+        accountId: "acct_a",
+        name: "y",
+        createdAtMs: 1,
+        revokedAtMs: null,
+        version: 1,
+      },
     ]);
   });
 

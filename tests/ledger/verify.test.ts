@@ -213,13 +213,13 @@ describe("a damage names the first bad entry:", () => {
 
   test("foreign account's entry", () => {
     damage(`insert into entry select 'acct_bob', 4, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
-              request_id, note, hash from entry where account_id = 'acct_ann' and sequence = 3`);
+              request_id, note, hash, reference, receipt from entry where account_id = 'acct_ann' and sequence = 3`);
     expect(firstBad(verify())).toBe("acct_bob:4 entry-changed");
   });
 
   test("foreign account's entry, chained as its own", () => {
     damage(`insert into entry select 'acct_bob', 4, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
-              request_id, note, hash from entry where account_id = 'acct_ann' and sequence = 3;
+              request_id, note, hash, reference, receipt from entry where account_id = 'acct_ann' and sequence = 3;
             update account set entries = 4, balance_nanos = balance_nanos - 90000, held_nanos = 0 where id = 'acct_bob'`);
     rechain("acct_bob");
     const report = verify();
@@ -228,7 +228,7 @@ describe("a damage names the first bad entry:", () => {
 
   test("an entry of no account", () => {
     damage(`insert into entry select 'acct_axe', 1, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
-              request_id, note, hash from entry where account_id = 'acct_ann' and sequence = 1`);
+              request_id, note, hash, reference, receipt from entry where account_id = 'acct_ann' and sequence = 1`);
     expect(firstBad(verify())).toBe("acct_axe:1 account-missing");
   });
 
@@ -254,7 +254,7 @@ describe("a damage names the first bad entry:", () => {
 
   test("duplicate settle, even one that is chained and fits the row", () => {
     damage(`insert into entry select account_id, 4, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
-              request_id, note, hash from entry where account_id = 'acct_bob' and sequence = 3;
+              request_id, note, hash, reference, receipt from entry where account_id = 'acct_bob' and sequence = 3;
             update account set entries = 4, balance_nanos = balance_nanos - 90000, held_nanos = held_nanos - 1400000
               where id = 'acct_bob'`);
     rechain("acct_bob");

@@ -32,6 +32,11 @@ describe("accounts", () => {
       held: "0",
       available: "10",
       limits: { concurrent_requests: null, requests_per_minute: null, output_tokens_max: null },
+      running: 0,
+      external_id: null,
+      metadata: {},
+      version: 1,
+      head: expect.stringMatching(/^acct_\w+:1:[0-9a-f]{64}$/) as string,
       created_at: expect.stringMatching(/Z$/) as string,
     });
     const path = `/api/v1/accounts/${String(id)}`;
@@ -47,7 +52,7 @@ describe("accounts", () => {
     expect(credited.json).toMatchObject({ balance: "7.5" });
     const entries = (await operators.ask(`${path}/entries`)).json["data"];
     expect(entries).toMatchObject([
-      { sequence: 2, kind: "takeback", amount: "-2.5", balance: "7.5", note: "returned" },
+      { sequence: 2, kind: "top_up", amount: "-2.5", balance: "7.5", note: "returned" },
       { sequence: 1, kind: "credit", amount: "10", balance: "10", held: "0" },
     ]);
     expect((entries as Json[])[0]?.["actor"]).toMatch(/^oper_/);

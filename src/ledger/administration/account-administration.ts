@@ -41,8 +41,11 @@ export function* createAccount(order: NewAccount, context: ChangeContext): Steps
     name,
     context.nowMs,
   );
-  if (creditNanos > 0n)
-    yield* credit({ accountId: id, amountNanos: creditNanos, note: "starting credit" }, context);
+  if (creditNanos > 0n) {
+    const starting = { accountId: id, amountNanos: creditNanos, note: "starting credit" };
+    const { actor } = context;
+    yield { type: "move", movement: { ...starting, actor, kind: "credit", known: null } };
+  }
   const after = { name, credit: formatCredit(creditNanos) };
   yield* audit(context, { action: "account.create", target: id, before: null, after });
   return yield* showAccount(id);
@@ -114,11 +117,12 @@ export function* changeAccount(
     ...before,
     name: order.name ?? before.name,
     status: order.status ?? before.status,
+    version: before.version + 1,
   };
   ensureName("account", after.name);
   if (before.status === after.status && before.name === after.name) return before;
   yield* ask(
-    "update tributary.account set name = $2, status = $3 where id = $1",
+    "update tributary.account set name = $2, status = $3, version = version + 1 where id = $1",
     before.id,
     after.name,
     after.status,
@@ -146,6 +150,6 @@ function* credit(
   movement: Pick<OperatorMovement, "accountId" | "amountNanos" | "note">,
   { actor }: ChangeContext,
 ): Steps<unknown> {
-  const kind = movement.amountNanos < 0n ? "takeback" : "credit";
-  return yield { type: "move", movement: { ...movement, actor, kind } };
+  const known = { reference: null, receipt: null };
+  return yield { type: "move", movement: { ...movement, actor, kind: "top_up", known } };
 }

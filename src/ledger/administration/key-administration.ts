@@ -61,14 +61,18 @@ export function* revokeKey(
     );
   const before = keyOf(row, context.nowMs);
   if (before.revokedAtMs !== null) return before;
-  yield* ask("update tributary.api_key set revoked_at_ms = $2 where id = $1", id, context.nowMs);
+  yield* ask(
+    "update tributary.api_key set revoked_at_ms = $2, version = version + 1 where id = $1",
+    id,
+    context.nowMs,
+  );
   yield* audit(context, {
     action: "key.revoke",
     target: before.id,
     before: { revoked: false },
     after: { revoked: true },
   });
-  return { ...before, revokedAtMs: context.nowMs };
+  return { ...before, revokedAtMs: context.nowMs, version: before.version + 1 };
 }
 
 function* ensureAccount(id: string): Steps<void> {

@@ -90,7 +90,8 @@ export function* pageEntries(query: {
     bigOf(account, "balance_nanos") - (later === null ? 0n : bigOf(later, "balance"));
   let heldNanos = bigOf(account, "held_nanos") - (later === null ? 0n : bigOf(later, "held"));
   const rows = yield* ask(
-    `select account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id, note, hash
+    `select account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id,
+       reference, receipt, note, hash
      from tributary.entry where account_id = $1 and sequence < $2 order by sequence desc
      limit ${String(query.rowsMax)}`,
     query.accountId,

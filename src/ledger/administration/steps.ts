@@ -1,4 +1,4 @@
-import type { EntryKind } from "../journal.ts";
+import type { CreditKind } from "../journal.ts";
 import type { Actor } from "./changed-by.ts";
 import type { AccountId, CreditNanos } from "../records.ts";
 import type { Row } from "../row.ts";
@@ -9,7 +9,8 @@ export type StatementValue = string | number | bigint | Uint8Array | null;
 /**
  * One step of an operation that is written once for both stores. A statement is in words that both understand: tables are
  * `tributary.NAME`, parameters `$1`, `$2`, integers of columns come back as bigint. SQLite has one writer at a time, so
- * that `for no key update` and locks mean something on PostgreSQL alone. `try-lock` answers one row where it got the lock, else none.
+ * that `for no key update` and locks mean something on PostgreSQL alone. `move` answers the entry's `sequence` and `hash`,
+ * `try-lock` one row where it got the lock, else none.
  */
 export type Step =
   | { readonly type: "statement"; readonly sql: string; readonly values: readonly StatementValue[] }
@@ -21,13 +22,19 @@ export type Step =
 export type LockName = "first";
 
 /** A change of an account's balance that no request made. */
-export interface OperatorMovement {
+export type OperatorMovement = {
   readonly accountId: AccountId;
-  readonly kind: Extract<EntryKind, "credit" | "takeback">;
   readonly amountNanos: CreditNanos;
   readonly actor: Actor;
   readonly note: string | null;
-}
+} & (
+  | { readonly kind: "credit"; readonly known: null }
+  | {
+      readonly kind: CreditKind;
+      /** `reference`: a name that no other entry of the account has. `receipt`: the request whose charge a refund gives back. */
+      readonly known: { readonly reference: string | null; readonly receipt: string | null };
+    }
+);
 
 /** An operation inside one transaction: it yields a step, and is given the rows that the step answered. */
 export type Steps<Value> = Generator<Step, Value, readonly Row[]>;

@@ -117,4 +117,41 @@ begin
       array[_actor], array[_request], _note, _now) m;
 end
 $body$;
+
+-- One movement of credit of a kind that is hashed with its reference and its receipt (creditKinds of ledger/journal.ts).
+-- Like move_each it wants the account's row locked. What it is known by is kept for good.
+create or replace function tributary.move_credit(
+  _account text, _kind text, _amount bigint, _actor text, _reference text, _receipt text, _note text, _now bigint,
+  out written_sequence bigint, out written_hash bytea
+) language plpgsql ${planned} as $body$
+declare
+  _balance bigint;
+  _held bigint;
+begin
+  if pg_current_xact_id_if_assigned() is null then
+    raise exception 'move: the transaction has not locked account % before', _account;
+  end if;
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  select a.entries + 1, sha256(a.head || convert_to(concat_ws(chr(10), 'tributary-entry-2', _account, a.entries + 1, _now,
+      _kind, _amount, 0, _actor, '', coalesce(_reference, ''), coalesce(_receipt, ''), coalesce('=' || _note, '')), 'UTF8'))
+    into strict written_sequence, written_hash
+    from tributary.account a where a.id = _account;
+  update tributary.account a set balance_nanos = a.balance_nanos + _amount, entries = written_sequence, head = written_hash
+    where a.id = _account returning a.balance_nanos, a.held_nanos into strict _balance, _held;
+  insert into tributary.entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, reference,
+      receipt, note, hash)
+    values (_account, written_sequence, _now, _kind, _amount, 0, _actor, _reference, _receipt, _note, written_hash);
+  if _reference is null and _receipt is null then return; end if;
+  insert into tributary.kept_credit (account_id, sequence, at_ms, kind, amount_nanos, actor, reference, receipt, note, hash,
+      balance_nanos, held_nanos)
+    values (_account, written_sequence, _now, _kind, _amount, _actor, _reference, _receipt, _note, written_hash, _balance,
+      _held);
+  if _receipt is null then return; end if;
+  update tributary.reservation r set refunded_nanos = r.refunded_nanos + _amount
+    where r.account_id = _account and r.request_id = _receipt;
+  if not found then raise exception 'move: account % has no receipt % to give back', _account, _receipt; end if;
+end
+$body$;
 `;

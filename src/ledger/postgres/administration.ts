@@ -14,7 +14,13 @@ type Administration = Pick<PostgresOperations, keyof AdministrationOperations>;
 const readClock = { name: "now", text: "select tributary.now_ms() as now" };
 const move = {
   name: "move",
-  text: "select tributary.move($1, $2, $3, 0, 0, $4, null, $5, $6)",
+  text: `select written_sequence as sequence, written_hash as hash
+    from tributary.move($1, $2, $3, 0, 0, $4, null, $5, $6)`,
+};
+const moveCredit = {
+  name: "move-credit",
+  text: `select written_sequence as sequence, written_hash as hash
+    from tributary.move_credit($1, $2, $3, $4, $5, $6, $7, $8)`,
 };
 const lock = { name: "advisory-lock", text: "select pg_advisory_xact_lock($1)" };
 const lockNumbers = { first: 92_706_122_727_426n };
@@ -60,8 +66,11 @@ function take(step: Step, query: Query, nowMs: number): Promise<readonly Row[]> 
     case "statement":
       return query({ name: "", text: step.sql }, ...step.values.map(inWordsOfDriver));
     case "move": {
-      const { accountId, actor, amountNanos, kind, note } = step.movement;
-      return query(move, accountId, kind, amountNanos, actor, note, nowMs);
+      const { accountId, actor, amountNanos, kind, known, note } = step.movement;
+      if (known === null) return query(move, accountId, kind, amountNanos, actor, note, nowMs);
+      const { receipt, reference } = known;
+      const order = [accountId, kind, amountNanos, actor, reference, receipt, note, nowMs];
+      return query(moveCredit, ...order);
     }
     case "lock":
       return query(lock, lockNumbers[step.name]);

@@ -17,7 +17,7 @@ const receipt = {
 };
 const account = {
   name: "caller-account",
-  text: `select ${accountColumns}, entries, head,
+  text: `select ${accountColumns},
       ${joinedPriceColumns}
     from tributary.account account ${joinPrice("tributary.", "coalesce($2::bigint, tributary.now_ms())")}
     where id = $1`,

@@ -1,7 +1,8 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AccountId, CreditNanos, RequestId } from "../records.ts";
 import { chainHash, type EntryKind } from "../journal.ts";
 import { bigOf, bytesOf, numberOf, textOf, type Row } from "../row.ts";
+import { type KnownBy, openCredits } from "./credits.ts";
 import { getRow } from "./get-row.ts";
 
 /** What an account has, inside a transaction. */
@@ -28,6 +29,8 @@ export interface Movement {
   readonly actor: string;
   readonly requestId: RequestId | null;
   readonly note: string | null;
+  /** Of credit: what it is known by. Absent: nothing. */
+  readonly known?: KnownBy;
   /** Absent: it is looked up. */
   readonly after?: ChainEnd;
 }
@@ -60,8 +63,9 @@ export function chainEndOf(row: Row): ChainEnd {
   return { entries: numberOf(row, "entries"), head: bytesOf(row, "account_head") };
 }
 
-/** Prepares the statements once. */
-export function openAccounts(database: DatabaseSync): Accounts {
+function prepareStatements(
+  database: DatabaseSync,
+): Readonly<Record<"find" | "last" | "change" | "append", StatementSync>> {
   const find = database.prepare(
     "select status, balance_nanos, held_nanos, running from account where id = ?",
   );
@@ -75,6 +79,13 @@ export function openAccounts(database: DatabaseSync): Accounts {
     `insert into entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id,
        note, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  return { find, last, change, append };
+}
+
+/** Prepares the statements once. */
+export function openAccounts(database: DatabaseSync): Accounts {
+  const { append, change, find, last } = prepareStatements(database);
+  const appendCredit = openCredits(database);
   function endOf(id: AccountId): ChainEnd {
     const row = getRow(last, id);
     if (row === null) throw new Error(`ledger: no account ${id} to move credit of`);
@@ -90,10 +101,16 @@ export function openAccounts(database: DatabaseSync): Accounts {
       // The rows that the movement is for are committed with it, or not at all.
       if (!database.isTransaction)
         throw new Error(`ledger: credit of ${id} is moved outside a transaction`);
-      const { actor, balanceDeltaNanos, heldDeltaNanos, kind, note, requestId } = movement;
+      const { actor, balanceDeltaNanos, heldDeltaNanos, kind, known, note, requestId } = movement;
       const { entries, head } = movement.after ?? endOf(id);
       const sequence = entries + 1;
-      const hash = chainHash(head, { accountId: id, sequence, atMs: nowMs, ...movement });
+      const hash = chainHash(head, {
+        accountId: id,
+        sequence,
+        atMs: nowMs,
+        ...movement,
+        ...known,
+      });
       const changed = change.run(
         balanceDeltaNanos,
         heldDeltaNanos,
@@ -104,6 +121,13 @@ export function openAccounts(database: DatabaseSync): Accounts {
       );
       if (Number(changed.changes) !== 1)
         throw new Error(`ledger: account ${id} moved outside the write lock`);
+      const written = { sequence, hash };
+      if (known !== undefined) {
+        const amountNanos = balanceDeltaNanos;
+        const about = { accountId: id, atMs: nowMs, kind, amountNanos, actor, note };
+        appendCredit({ ...about, ...known, ...written });
+        return written;
+      }
       append.run(
         id,
         sequence,
@@ -116,7 +140,7 @@ export function openAccounts(database: DatabaseSync): Accounts {
         note,
         hash,
       );
-      return { sequence, hash };
+      return written;
     },
   };
 }

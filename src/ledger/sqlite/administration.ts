@@ -6,7 +6,7 @@ import {
 } from "../administration/definitions.ts";
 import type { OperatorMovement, Step } from "../administration/steps.ts";
 import type { Row } from "../row.ts";
-import type { Accounts } from "./accounts.ts";
+import type { Accounts, Written } from "./accounts.ts";
 
 /** What operators do, a step at a time inside the open transaction. Each statement is prepared when it is first wanted. */
 export function openAdministration(
@@ -26,8 +26,9 @@ export function openAdministration(
       case "statement":
         return prepare(step.sql).all(...step.values);
       case "move":
-        accounts.move(step.movement.accountId, movementOf(step.movement), nowMs);
-        return [];
+        return [
+          writtenRow(accounts.move(step.movement.accountId, movementOf(step.movement), nowMs)),
+        ];
       case "lock":
         return [];
       case "try-lock":
@@ -57,7 +58,12 @@ function inWordsOfSqlite(sql: string): string {
     .replace(/ for no key update$/, "");
 }
 
+function writtenRow({ hash, sequence }: Written): Row {
+  return { sequence: BigInt(sequence), hash };
+}
+
 function movementOf(movement: OperatorMovement): Parameters<Accounts["move"]>[1] {
+  const { known } = movement;
   return {
     kind: movement.kind,
     balanceDeltaNanos: movement.amountNanos,
@@ -66,5 +72,6 @@ function movementOf(movement: OperatorMovement): Parameters<Accounts["move"]>[1]
     actor: movement.actor,
     requestId: null,
     note: movement.note,
+    ...(known === null ? {} : { known }),
   };
 }

@@ -27,7 +27,7 @@ export function openBooks(
     `select ${receiptColumns} from reservation where request_id = ?1 and account_id = coalesce(?2, account_id)`,
   );
   const account = database.prepare(
-    `select ${accountColumns}, entries, head,
+    `select ${accountColumns},
        ${joinedPriceColumns} from account ${joinPrice("", "?2")} where id = ?1`,
   );
   const key = database.prepare(
