@@ -5,6 +5,7 @@ import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { quietTimers } from "../timers.ts";
 import type { OperatorServer } from "../operators/operator-server.ts";
+import { openPageFiles } from "../pages/page-files.ts";
 import { openLedger } from "./open-ledger.ts";
 import { version } from "./version.ts";
 import { announce } from "./announce.ts";
@@ -90,10 +91,13 @@ async function openOperators(
 ): Promise<OperatorServer | null> {
   if (config.operator === null) return null;
   const { listenForOperators } = await import("../operators/operator-server.ts");
+  const page = openPageFiles("operators");
+  if (!(await page.isBuilt())) telemetry.lifecycle("console not built", {});
   try {
     const operators = await listenForOperators(config.operator, {
       openLedger: () => openLedger(config, { creates: false }),
       metrics: () => gateway.metrics(),
+      page: (request, response) => page.answer(request, response),
       version,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });

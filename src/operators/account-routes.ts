@@ -72,7 +72,18 @@ const entries = defineRoute(
     method: "get",
     path: "/accounts/{id}/entries",
     summary: "The account's journal, newest first",
-    request: { params: idParameter, query: z.strictObject(pageParameters) },
+    request: {
+      params: idParameter,
+      query: z.strictObject({
+        ...pageParameters,
+        before: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .optional()
+          .openapi({ description: "entries with a lower number; `cursor` goes first" }),
+      }),
+    },
   },
   { status: 200, description: "a page of entries", schema: pageSchema(entrySchema, "Entry") },
 );
@@ -110,9 +121,9 @@ export function addAccountRoutes(app: OperatorApp): void {
     return context.json(accountToJson(await ledger.creditAccount(id, amount, note)), 200);
   });
   app.openapi(entries, async (context) => {
-    const { cursor, limit } = context.req.valid("query");
+    const { before = null, cursor, limit } = context.req.valid("query");
     const accountId = context.req.valid("param").id;
-    const query = { accountId, before: numberOfCursor(cursor), rowsMax: limit + 1 };
+    const query = { accountId, before: numberOfCursor(cursor) ?? before, rowsMax: limit + 1 };
     const rows = await context.get("ledger").pageEntries(query);
     return context.json(pageOf(rows, limit, { toJson: entryToJson, cursorOf: entryCursor }), 200);
   });

@@ -21,6 +21,8 @@ export interface OperatorServerParts extends Pick<OperatorApiParts, "onFailure" 
   readonly openLedger: () => Promise<StoreLedger>;
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
+  /** Answers what a browser asks for: the console at `/`, and its files. */
+  readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
 /** Where to listen. */
@@ -78,6 +80,8 @@ export async function listenForOperators(
     if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
     else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
     else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
+    else if (path === "/" || path?.startsWith("/console/") === true)
+      await parts.page(request, response);
     else send(response, nothingHere, newId("req_"));
   }
   await listen(server, address);

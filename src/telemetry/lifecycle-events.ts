@@ -12,6 +12,10 @@ export interface LifecycleEvent {
 const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   listening: { level: "info" },
   "operators listening": { level: "info" },
+  "console not built": {
+    level: "warn",
+    remedy: "Run `npm run build:console`; the service need not start again.",
+  },
   first_key: {
     level: "info",
     remedy:

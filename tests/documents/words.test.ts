@@ -21,6 +21,8 @@ test("documents and sources name who is meant", () => {
     ...filesIn("docs", ".md"),
     ...filesIn("src", ".ts"),
     ...filesIn("engine/src", ".ts"),
+    ...filesIn("console/src", ".ts"),
+    ...filesIn("console/src", ".tsx"),
     // What was released is not worded anew.
   ].filter((file) => !file.startsWith("src/ledger/migrations/"));
   expect(files.length).toBeGreaterThan(200);

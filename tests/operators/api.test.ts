@@ -56,6 +56,8 @@ describe("accounts", () => {
       { sequence: 1, kind: "credit", amount: "10", balance: "10", held: "0" },
     ]);
     expect((entries as Json[])[0]?.["actor"]).toMatch(/^oper_/);
+    const older = await operators.ask(`${path}/entries?before=2`);
+    expect(older.json).toMatchObject({ data: [{ sequence: 1 }], next_cursor: null });
     const log = (await operators.ask(`/api/v1/audit?target=${String(id)}`)).json["data"];
     expect((log as Json[]).map((row) => row["action"])).toEqual([
       "account.credit",
@@ -214,6 +216,7 @@ test("metrics that cannot be made are answered 500, and the listener goes on", a
     {
       openLedger: () => Promise.reject(new Error("no ledger")),
       metrics: () => Promise.reject(new Error("no metrics")),
+      page: () => Promise.reject(new Error("no page")),
       version: "1.2.3",
       onFailure: ({ cause }) => void failures.push(cause),
     },
@@ -235,5 +238,8 @@ test("metrics and health need no token, and only known hosts are served", async 
   expect(await answer("[::1]:8081", "/healthz")).toEqual([200, '{"status":"ok"}']);
   expect((await answer("operators.example", "/healthz"))[0]).toBe(200);
   expect((await answer("evil.example", "/healthz"))[0]).toBe(403);
-  expect((await answer("127.0.0.1", "/"))[0]).toBe(404);
+  expect((await answer("127.0.0.1", "/nowhere"))[0]).toBe(404);
+  expect((await answer("127.0.0.1", "/"))[0]).toBe(200);
+  expect((await answer("127.0.0.1", "/console/a.js"))[0]).toBe(200);
+  expect((await answer("evil.example", "/"))[0]).toBe(403);
 });

@@ -54,6 +54,7 @@ export async function startOperators(): Promise<TestOperators> {
       {
         openLedger: open,
         metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
+        page: (_request, response) => Promise.resolve(void response.end("page")),
         version: "1.2.3",
         onFailure: ({ cause }) => void failures.push(cause),
       },

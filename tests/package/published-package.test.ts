@@ -72,6 +72,7 @@ test("brings the compiled sources and no tests, sources or data", async () => {
     "CHANGELOG.md",
     "LICENSE",
     "README.md",
+    "console",
     "dist",
     "docs",
     "engine",

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+// Builds the pages into console/dist/, which the service serves as it lies there. `npm ci` runs this (`prepare`).
+
+const root = import.meta.dirname;
+
+/** What a browser of the last two years has; nothing is rewritten for older ones. */
+const targets = ["chrome125", "firefox128", "safari18"];
+
+const vite = await import("vite").catch(() => null);
+if (vite === null) {
+  // `npm ci --omit=dev` leaves the tools out; the service says where the pages would be what is missing.
+  process.stderr.write("The console is not built: its tools are development dependencies.\n");
+} else {
+  const { build } = vite;
+  await build({
+    configFile: false,
+    root,
+    base: "/console/",
+    logLevel: "warn",
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    build: {
+      outDir: "dist/operators",
+      assetsDir: "",
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      target: targets,
+      cssTarget: targets,
+      reportCompressedSize: false,
+      rollupOptions: { input: join(root, "index.html") },
+    },
+  });
+  compress(join(root, "dist/operators"));
+}
+
+/** Beside each file the same, compressed: the service compresses nothing while it serves. */
+function compress(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const bytes = readFileSync(path);
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: 11,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    };
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }));
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+  }
+}

@@ -1,0 +1,107 @@
+/** A problem that the API answered, or that a request met on its way. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** 0 where no answer came. */
+  readonly status: number;
+  readonly code: string;
+  /** The field at fault. */
+  readonly param: string | null;
+  readonly requestId: string | null;
+
+  constructor(problem: {
+    readonly status: number;
+    readonly code: string;
+    readonly detail: string;
+    readonly param?: string | undefined;
+    readonly request_id?: string | undefined;
+  }) {
+    super(problem.detail);
+    this.status = problem.status;
+    this.code = problem.code;
+    this.param = problem.param ?? null;
+    this.requestId = problem.request_id ?? null;
+  }
+}
+
+/** What is sent beside the method and the path. */
+export interface Call {
+  readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
+  readonly body?: unknown;
+  /** Makes a change happen once, however often it is sent. */
+  readonly once?: string;
+  /** The version that a change is of; another one by now is refused. */
+  readonly version?: string | number;
+  readonly signal?: AbortSignal;
+}
+
+const prefix = "/api/v1";
+const ended = new EventTarget();
+
+/** Calls back when the API no longer knows the session. Returns what stops it. */
+export function onSessionEnd(callback: () => void): () => void {
+  ended.addEventListener("end", callback);
+  return () => ended.removeEventListener("end", callback);
+}
+
+/** Reads from the API. */
+export function get<Answer>(path: string, call: Call = {}): Promise<Answer> {
+  return send("GET", path, call);
+}
+
+/** Changes something by the API. */
+export async function send<Answer>(
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  call: Call = {},
+): Promise<Answer> {
+  const { body, once, signal, version } = call;
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (once !== undefined) headers["idempotency-key"] = once;
+  if (version !== undefined) headers["if-match"] = `"${String(version)}"`;
+  const response = await fetch(addressOf(path, call.query), {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((cause: unknown) => {
+    if (signal?.aborted === true) throw cause;
+    throw new ApiError({
+      status: 0,
+      code: "no_answer",
+      detail: "The service does not answer. It may have ended, or the network is away.",
+    });
+  });
+  if (response.ok) return (response.status === 204 ? null : await response.json()) as Answer;
+  const problem = await problemOf(response);
+  if (problem.status === 401 && path !== "/session") ended.dispatchEvent(new Event("end"));
+  throw problem;
+}
+
+/** The address of a call, as a link to a download has it too. */
+export function addressOf(path: string, query: Call["query"] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== "") parameters.set(name, String(value));
+  const text = parameters.toString();
+  return `${prefix}${path}${text === "" ? "" : `?${text}`}`;
+}
+
+/** A key for one change; a repeat of the change sends the same. */
+export function newOnce(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function problemOf(response: Response): Promise<ApiError> {
+  const { status } = response;
+  const fallback = {
+    status,
+    code: `http_${String(status)}`,
+    detail: `The service answered ${String(status)}.`,
+  };
+  const body: unknown = await response.json().catch(() => null);
+  if (typeof body !== "object" || body === null || !("detail" in body))
+    return new ApiError(fallback);
+  return new ApiError({ ...fallback, ...(body as object), status });
+}

@@ -1,0 +1,43 @@
+import type { z } from "@hono/zod-openapi";
+import type {
+  accountSchema,
+  auditSchema,
+  entrySchema,
+  keySchema,
+  operatorSchema,
+  receiptSchema,
+  shownKeySchema,
+  shownOperatorSchema,
+  usageSchema,
+} from "../../../src/operators/schemas.ts";
+import type { sessionSchema } from "../../../src/operators/session-routes.ts";
+
+// What the API answers, as the service's own schemas document it: only types cross, no code does.
+
+/** An account with its balance. */
+export type Account = z.output<typeof accountSchema>;
+/** A key without its secret. */
+export type Key = z.output<typeof keySchema>;
+/** A key with its secret, which is shown once. */
+export type ShownKey = z.output<typeof shownKeySchema>;
+/** An entry of a journal. */
+export type Entry = z.output<typeof entrySchema>;
+/** A receipt. */
+export type Receipt = z.output<typeof receiptSchema>;
+/** Sums of one group of requests. */
+export type Usage = z.output<typeof usageSchema>;
+/** A row of the audit log. */
+export type AuditRow = z.output<typeof auditSchema>;
+/** An operator without its token. */
+export type Operator = z.output<typeof operatorSchema>;
+/** An operator with its token, which is shown once. */
+export type ShownOperator = z.output<typeof shownOperatorSchema>;
+
+/** Who has signed in, and until when. */
+export type Session = z.output<typeof sessionSchema>;
+
+/** One page of a list. */
+export interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly next_cursor: string | null;
+}

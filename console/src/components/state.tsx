@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../api/client.ts";
+import type { Load } from "../api/use-load.ts";
+import { Button } from "./button.tsx";
+
+/** Shows what was loaded, or the state that it is in: loading, failed, not allowed. */
+export function Loaded<Data>({
+  children,
+  load,
+  what,
+}: {
+  readonly load: Load<Data>;
+  /** What is waited for, such as "the accounts". */
+  readonly what: string;
+  readonly children: (data: Data) => ComponentChildren;
+}) {
+  if (load.data !== null)
+    return (
+      <>
+        {load.error !== null && <Failed error={load.error} what={what} retry={load.reload} stale />}
+        {children(load.data)}
+      </>
+    );
+  if (load.error !== null)
+    return <Failed error={load.error} what={what} retry={load.reload} stale={false} />;
+  return (
+    <div class="state state-loading" role="status">
+      <span class="skeleton" />
+      <span class="skeleton" />
+      <span class="skeleton" />
+      <span class="unseen">Loading {what} …</span>
+    </div>
+  );
+}
+
+/** Says what failed and what to do. */
+export function Failed({
+  error,
+  retry,
+  stale,
+  what,
+}: {
+  readonly error: ApiError;
+  readonly what: string;
+  readonly retry: () => void;
+  /** Whether an older answer is still shown. */
+  readonly stale: boolean;
+}) {
+  if (error.status === 403)
+    return (
+      <div class="state" role="alert">
+        <h2>Not with your role</h2>
+        <p>{error.message}</p>
+      </div>
+    );
+  return (
+    <div class={stale ? "notice notice-bad" : "state"} role="alert">
+      {!stale && <h2>Could not load {what}</h2>}
+      <p>
+        {error.message}
+        {stale && " What is shown is older."}
+      </p>
+      {error.requestId !== null && <p class="quiet">Request {error.requestId}</p>}
+      {error.status !== 404 && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** Where there is nothing: what that means, and what to do next. */
+export function Empty({
+  children,
+  title,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <div class="state">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+import type { VNode } from "preact";
+import type { Place } from "../place.ts";
+import { AccountPage } from "./pages/account.tsx";
+import { AccountsPage } from "./pages/accounts.tsx";
+import { AuditPage } from "./pages/audit.tsx";
+import { OperatorsPage } from "./pages/operators.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { ReceiptPage } from "./pages/receipt.tsx";
+import { ReceiptsPage } from "./pages/receipts.tsx";
+import { RunningPage } from "./pages/running.tsx";
+
+/** The sections, as the navigation has them. */
+export const sections: readonly {
+  readonly group: string;
+  readonly pages: readonly { readonly path: string; readonly title: string }[];
+}[] = [
+  {
+    group: "Service",
+    pages: [
+      { path: "", title: "Overview" },
+      { path: "running", title: "Running" },
+      { path: "receipts", title: "Receipts" },
+    ],
+  },
+  { group: "Customers", pages: [{ path: "accounts", title: "Accounts" }] },
+  {
+    group: "House",
+    pages: [
+      { path: "operators", title: "Operators" },
+      { path: "audit", title: "Audit" },
+    ],
+  },
+];
+
+interface Found {
+  readonly title: string;
+  readonly view: VNode;
+}
+
+/** The page of a place; null: there is none. A new page is a file in `pages/`, a row here, and one in `sections`. */
+export function findPage({ path, query }: Place): Found | null {
+  const [section = "", id, ...rest] = path;
+  if (rest.length > 0) return null;
+  if (id !== undefined) {
+    if (section === "accounts")
+      return { title: "Account", view: <AccountPage key={id} id={id} query={query} /> };
+    if (section === "receipts") return { title: "Receipt", view: <ReceiptPage key={id} id={id} /> };
+    return null;
+  }
+  return Object.hasOwn(pages, section) ? (pages[section]?.(query) ?? null) : null;
+}
+
+const pages: Readonly<Record<string, (query: URLSearchParams) => Found>> = {
+  "": (query) => ({ title: "Overview", view: <OverviewPage query={query} /> }),
+  running: () => ({ title: "Running", view: <RunningPage /> }),
+  receipts: (query) => ({ title: "Receipts", view: <ReceiptsPage query={query} /> }),
+  accounts: (query) => ({ title: "Accounts", view: <AccountsPage query={query} /> }),
+  operators: () => ({ title: "Operators", view: <OperatorsPage /> }),
+  audit: (query) => ({ title: "Audit", view: <AuditPage query={query} /> }),
+};

@@ -1,0 +1,114 @@
+import { useState } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import type { Account } from "../../api/types.ts";
+import { type Load, useLoad } from "../../api/use-load.ts";
+import { Button } from "../../components/button.tsx";
+import { Figure, Figures, PageHead, Tabs } from "../../components/page.tsx";
+import { Loaded } from "../../components/state.tsx";
+import { Credits, Id, Time } from "../../components/text.tsx";
+import { linkTo } from "../../place.ts";
+import { useMay } from "../session.ts";
+import { CreditDialog, RenameDialog, StatusDialog } from "./account-dialogs.tsx";
+import { AccountEntries } from "./account-entries.tsx";
+import { AccountKeys } from "./account-keys.tsx";
+import { AccountStatus } from "./accounts.tsx";
+import { ReceiptTable } from "./receipts.tsx";
+
+/** One account: what it has, its keys, its movements, its receipts. */
+export function AccountPage({
+  id,
+  query,
+}: {
+  readonly id: string;
+  readonly query: URLSearchParams;
+}) {
+  const load = useLoad(`account ${id}`, (signal) =>
+    get<Account>(`/accounts/${encodeURIComponent(id)}`, { signal }),
+  );
+  return (
+    <Loaded load={load} what="the account">
+      {(account) => <AccountView account={account} load={load} tab={query.get("tab") ?? "keys"} />}
+    </Loaded>
+  );
+}
+
+type Asked = "top-up" | "take-back" | "rename" | "status";
+
+function AccountView({
+  account,
+  load,
+  tab,
+}: {
+  readonly account: Account;
+  readonly load: Load<Account>;
+  readonly tab: string;
+}) {
+  const { id, name, status } = account;
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [turn, setTurn] = useState(0);
+  const mayChange = useMay("billing");
+  const close = (): void => setAsked(null);
+  const done = (): void => {
+    load.reload();
+    setTurn(turn + 1);
+  };
+  const shared = { account, onClose: close, onDone: done };
+  return (
+    <>
+      <PageHead
+        title={name}
+        trail={[["Accounts", linkTo(["accounts"])]]}
+        badge={<AccountStatus status={status} />}
+        actions={
+          mayChange && (
+            <>
+              <Button kind="main" onClick={() => setAsked("top-up")}>
+                Top up
+              </Button>
+              <Button onClick={() => setAsked("take-back")}>Take back</Button>
+              <Button onClick={() => setAsked("rename")}>Rename</Button>
+              <Button
+                kind={status === "active" ? "danger" : "plain"}
+                onClick={() => setAsked("status")}
+              >
+                {status === "active" ? "Disable" : "Enable"}
+              </Button>
+            </>
+          )
+        }
+      >
+        <Id>{id}</Id>
+        <span class="quiet">
+          made <Time at={account.created_at} />
+        </span>
+      </PageHead>
+      <Figures>
+        <Figure name="Balance" note="credits">
+          <Credits amount={account.balance} />
+        </Figure>
+        <Figure name="Held" note="by requests that run" href={linkTo(["running"])}>
+          <Credits amount={account.held} />
+        </Figure>
+        <Figure name="Available" note="for the next request">
+          <Credits amount={account.available} />
+        </Figure>
+      </Figures>
+      <Tabs
+        label="Parts of the account"
+        current={tab}
+        tabs={[
+          ["keys", "Keys", linkTo(["accounts", id])],
+          ["entries", "Movements", linkTo(["accounts", id], { tab: "entries" })],
+          ["receipts", "Receipts", linkTo(["accounts", id], { tab: "receipts" })],
+        ]}
+      />
+      {tab === "entries" && <AccountEntries id={id} turn={turn} />}
+      {tab === "receipts" && <ReceiptTable filters={{ account: id }} />}
+      {tab === "keys" && <AccountKeys account={account} />}
+      {asked === "top-up" && <CreditDialog {...shared} kind="top-up" />}
+      {asked === "take-back" && <CreditDialog {...shared} kind="take-back" />}
+      {asked === "rename" && <RenameDialog {...shared} />}
+      {asked === "status" && <StatusDialog {...shared} />}
+    </>
+  );
+}

@@ -1,0 +1,156 @@
+import { useState } from "preact/hooks";
+import { get, send } from "../../api/client.ts";
+import type { Operator, ShownOperator } from "../../api/types.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Button } from "../../components/button.tsx";
+import { ActionDialog, errorOf } from "../../components/dialog.tsx";
+import { Choice, Field } from "../../components/field.tsx";
+import { PageHead } from "../../components/page.tsx";
+import { SecretDialog } from "../../components/secret.tsx";
+import { Loaded } from "../../components/state.tsx";
+import { type Column, Table } from "../../components/table.tsx";
+import { Badge, Time } from "../../components/text.tsx";
+import { say } from "../../components/toast.tsx";
+import { linkTo } from "../../place.ts";
+import { useMay } from "../session.ts";
+
+/** Who may administer. */
+export function OperatorsPage() {
+  const load = useLoad("operators", (signal) =>
+    get<{ readonly data: readonly Operator[] }>("/operators", { signal }),
+  );
+  const [making, setMaking] = useState(false);
+  const [revoking, setRevoking] = useState<Operator | null>(null);
+  const [secret, setSecret] = useState<string | null>(null);
+  const mayChange = useMay("owner");
+  const columns: readonly Column<Operator>[] = [
+    {
+      head: "Operator",
+      names: true,
+      cell: ({ id, name }) => (
+        <>
+          {name} <code class="quiet">{id}</code>
+        </>
+      ),
+    },
+    { head: "Role", cell: ({ role }) => role },
+    {
+      head: "Status",
+      cell: ({ revoked_at: revoked }) =>
+        revoked === null ? <Badge tone="good">active</Badge> : <Badge>revoked</Badge>,
+    },
+    { head: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
+    {
+      head: "",
+      cell: (operator) => (
+        <div class="row-actions">
+          <a href={linkTo(["audit"], { actor: operator.id })}>Changes</a>
+          {mayChange && operator.revoked_at === null && (
+            <Button
+              kind="quiet"
+              label={`Revoke the operator ${operator.name}`}
+              onClick={() => setRevoking(operator)}
+            >
+              Revoke
+            </Button>
+          )}
+        </div>
+      ),
+    },
+  ];
+  return (
+    <>
+      <PageHead
+        title="Operators"
+        actions={
+          mayChange && (
+            <Button kind="main" onClick={() => setMaking(true)}>
+              New operator
+            </Button>
+          )
+        }
+      >
+        <span class="quiet">
+          People and programs that administer, each with a role and a token.
+        </span>
+      </PageHead>
+      <Loaded load={load} what="the operators">
+        {({ data }) => (
+          <Table caption="Operators" columns={columns} rows={data} idOf={({ id }) => id} />
+        )}
+      </Loaded>
+      {making && (
+        <NewOperator
+          onClose={() => setMaking(false)}
+          onMade={(made) => {
+            setSecret(made.secret);
+            load.reload();
+          }}
+        />
+      )}
+      {revoking !== null && (
+        <ActionDialog
+          title={`Revoke the operator ${revoking.name}?`}
+          action="Revoke the operator"
+          danger
+          onClose={() => setRevoking(null)}
+          run={async (once) => {
+            await send("DELETE", `/operators/${revoking.id}`, { once });
+            say(`${revoking.name} is revoked`);
+            load.reload();
+          }}
+        >
+          {() => <p>Its token and its sessions end at once, for good.</p>}
+        </ActionDialog>
+      )}
+      {secret !== null && (
+        <SecretDialog what="token" secret={secret} onClose={() => setSecret(null)} />
+      )}
+    </>
+  );
+}
+
+function NewOperator({
+  onClose,
+  onMade,
+}: {
+  readonly onClose: () => void;
+  readonly onMade: (operator: ShownOperator) => void;
+}) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Operator["role"]>("viewer");
+  return (
+    <ActionDialog
+      title="New operator"
+      action="Make the operator"
+      onClose={onClose}
+      run={async (once) => {
+        const body = { name: name.trim(), role };
+        onMade(await send<ShownOperator>("POST", "/operators", { body, once }));
+      }}
+    >
+      {(error) => (
+        <>
+          <Field
+            label="Name"
+            value={name}
+            onInput={setName}
+            error={errorOf(error, "name")}
+            required
+            autoFocus
+          />
+          <Choice
+            label="Role"
+            value={role}
+            onChange={setRole}
+            choices={[
+              ["viewer", "viewer: reads"],
+              ["billing", "billing: also accounts, keys and credit"],
+              ["owner", "owner: everything"],
+            ]}
+          />
+        </>
+      )}
+    </ActionDialog>
+  );
+}
