@@ -40,6 +40,9 @@ export const limits = {
   /** [specification] Requests of one key in any 60 seconds. */
   requestsPerMinute: 600,
   rateWindowMs: 60_000,
+  /** What settings, accounts and keys may have of these at most: a hundred times what one process was measured to bear. */
+  concurrencyMax: 1_000_000,
+  requestsPerMinuteMax: 100_000_000,
   /** SDKs ignore longer advice and retry sooner. */
   retryAfterSecondsMax: 60,
   /** A header block or a body that takes longer is a slow caller. */
@@ -179,6 +182,8 @@ export const limits = {
   pageRowsMax: 500,
   /** 30 days: as long as a payment provider may send one event again. */
   keptAnswerMs: 30 * 86_400_000,
+  /** 30 days: as long as whoever has the old secret of a key may need to take the new one. */
+  rotationOverlapSecondsMax: 30 * 86_400,
   /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */
   nameCharactersMax: 100,
   noteCharactersMax: 500,

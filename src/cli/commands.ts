@@ -146,6 +146,10 @@ function addKey({ finish, program, shell }: Definitions): void {
     .description('Makes a key and prints it. --json prints {"id","account","name","key"}.')
     .argument("<ACCOUNT>")
     .option("--name <N>", "what lists call it", "default")
+    .option("--scopes <S>", "what it is for: generate, read, or both", "generate,read")
+    .option("--expires <T>", "good until T: 2026-01-31, 2026-01-31T12:00:00Z, 24h or 90d")
+    .option("--requests-per-minute <N>", "never more than its account may")
+    .option("--output-tokens-max <N>", "of one answer, never more than its account may")
     .action(async (account, options) =>
       finish(await (await load.key()).createKey(shell, account, options)),
     );
@@ -155,6 +159,30 @@ function addKey({ finish, program, shell }: Definitions): void {
     .description("Lists the keys of an account, without their secrets.")
     .argument("<ACCOUNT>")
     .action(async (account) => finish(await (await load.key()).listKeys(shell, account)));
+  key
+    .command("rotate")
+    .summary("a new secret for a key, with its name, limits and receipts")
+    .description(
+      'Gives a key a new secret and prints it. Its id, name, limits and receipts go on. --json prints {"id","account","name","key"}.',
+    )
+    .argument("<KEY_ID>")
+    .option(
+      "--overlap <T>",
+      "for how long the old secret is still good, up to 30d; without it: no longer",
+    )
+    .action(async (id, options) => finish(await (await load.key()).rotateKey(shell, id, options)));
+  key
+    .command("pause")
+    .summary("it is answered 403 from the next request on")
+    .description("Pauses a key: it is answered 403 from the next request on.")
+    .argument("<KEY_ID>")
+    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "paused")));
+  key
+    .command("resume")
+    .summary("a paused one is served again")
+    .description("Serves a paused key again.")
+    .argument("<KEY_ID>")
+    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "active")));
   key
     .command("revoke")
     .summary("it is answered 401 from the next request on")

@@ -1,22 +1,90 @@
-import type { KeyRecord } from "../ledger/records.ts";
-import type { Outcome, Shell } from "./command.ts";
+import type { KeyPolicy } from "../ledger/administration/key-administration.ts";
+import type { ShownKey } from "../ledger/ledger.ts";
+import { type KeyRecord, type KeyScope, keyScopes } from "../ledger/records.ts";
+import { limits } from "../limits.ts";
+import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
+import { readCount } from "./read-count.ts";
+import { readFutureTime, readTime } from "./read-time.ts";
 import { formatTable } from "./text-table.ts";
 
 /** `key create` */
-export function createKey(
+export function createKey(shell: Shell, account: string, options: NewKeyOptions): Promise<Outcome> {
+  const policy = policyOf(options);
+  return withLedger(shell, async (ledger) =>
+    shown(shell, await ledger.createKey(account, options.name, policy)),
+  );
+}
+
+interface NewKeyOptions {
+  readonly name: string;
+  readonly scopes?: string | undefined;
+  readonly expires?: string | undefined;
+  readonly requestsPerMinute?: string | undefined;
+  readonly outputTokensMax?: string | undefined;
+}
+
+function policyOf(options: NewKeyOptions): KeyPolicy {
+  const { expires, outputTokensMax: tokens, requestsPerMinute: perMinute, scopes } = options;
+  return {
+    scopes: scopes === undefined ? undefined : readScopes(scopes),
+    expiresAtMs: expires === undefined ? null : readFutureTime(expires, "--expires", Date.now()),
+    limits: {
+      requestsPerMinute:
+        perMinute === undefined
+          ? null
+          : readCount(perMinute, "--requests-per-minute", limits.requestsPerMinuteMax),
+      outputTokensMax:
+        tokens === undefined
+          ? null
+          : readCount(tokens, "--output-tokens-max", limits.outputAllowanceMax),
+    },
+  };
+}
+
+function readScopes(text: string): readonly KeyScope[] {
+  const words = text.split(",");
+  const unknown = words.find((word) => !keyScopes.some((scope) => scope === word));
+  if (unknown !== undefined)
+    throw misuse(
+      `--scopes ${JSON.stringify(text)} is no list of scopes: write generate, read, or generate,read.`,
+    );
+  return keyScopes.filter((scope) => words.includes(scope));
+}
+
+/** `key rotate` */
+export function rotateKey(
   shell: Shell,
-  account: string,
-  options: { readonly name: string },
+  id: string,
+  options: { readonly overlap?: string | undefined },
 ): Promise<Outcome> {
-  return withLedger(shell, async (ledger) => {
-    const { record, secret } = await ledger.createKey(account, options.name);
-    const { id, accountId, name } = record;
-    return {
-      json: { id, account: accountId, name, key: secret },
-      text: `${secret}\n${shell.stdout.terminal ? "Keep it now: it is not stored and is not shown again.\n" : ""}`,
-    };
-  });
+  const { overlap } = options;
+  const now = Date.now();
+  const overlapMs = overlap === undefined ? 0 : now - readTime(overlap, "--overlap", now);
+  if (overlapMs < 0 || overlapMs > limits.rotationOverlapSecondsMax * 1_000)
+    throw misuse("--overlap is a span of up to 30d, such as 24h.");
+  return withLedger(shell, async (ledger) => shown(shell, await ledger.rotateKey(id, overlapMs)));
+}
+
+/** `key pause` and `key resume` */
+export function setKeyStatus(
+  shell: Shell,
+  id: string,
+  status: KeyRecord["status"],
+): Promise<Outcome> {
+  return withLedger(shell, async (ledger) => one(await ledger.changeKey(id, { status })));
+}
+
+function shown(shell: Shell, { record, secret }: ShownKey<string>): Outcome {
+  const { accountId, id, name } = record;
+  const hint = shell.stdout.terminal
+    ? "Keep it now: it is not stored and is not shown again.\n"
+    : "";
+  return { json: { id, account: accountId, name, key: secret }, text: `${secret}\n${hint}` };
+}
+
+function one(key: KeyRecord): Outcome {
+  return { json: toJson(key), text: formatTable([heads, cells(key)]) };
 }
 
 /** `key list` */
@@ -33,10 +101,7 @@ export function listKeys(shell: Shell, account: string): Promise<Outcome> {
 
 /** `key revoke` */
 export function revokeKey(shell: Shell, id: string): Promise<Outcome> {
-  return withLedger(shell, async (ledger) => {
-    const key = await ledger.revokeKey(id);
-    return { json: toJson(key), text: formatTable([heads, cells(key)]) };
-  });
+  return withLedger(shell, async (ledger) => one(await ledger.revokeKey(id)));
 }
 
 const heads = [

@@ -213,12 +213,12 @@ export const variables = {
     meaning: "`auto`: pretty on a terminal, JSON lines otherwise",
   },
   TRIBUTARY_CONCURRENCY_PER_ACCOUNT: {
-    kind: integer(1, 1_000_000),
+    kind: integer(1, limits.concurrencyMax),
     default: "4",
     meaning: "generations of one account at a time",
   },
   TRIBUTARY_REQUESTS_PER_MINUTE: {
-    kind: integer(1, 100_000_000),
+    kind: integer(1, limits.requestsPerMinuteMax),
     default: "600",
     meaning: "requests of one key in any 60 seconds",
   },

@@ -1,5 +1,7 @@
 import type { Usage } from "../conversation/generation-event.ts";
+import type { AccountPatch } from "./administration/account-administration.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
+import type { KeyPatch, KeyPolicy } from "./administration/key-administration.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
 import type { SessionRecord } from "./administration/session-administration.ts";
 import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
@@ -118,6 +120,12 @@ export interface LedgerForCallers {
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
 }
 
+/** A key with its secret, or null in its place. */
+export interface ShownKey<Secret extends string | null> {
+  readonly record: KeyRecord;
+  readonly secret: Secret;
+}
+
 /**
  * The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. `Secret` is
  * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
@@ -134,23 +142,21 @@ export interface LedgerAdministration<
   creditAccount(id: string, amountNanos: CreditNanos, note: string | null): Promise<Account>;
   setAccountStatus(id: string, status: Account["status"]): Promise<Account>;
   /** `secret` is the whole key, shown once; only its hash is stored. */
-  createKey(
-    accountId: string,
-    name: string,
-  ): Promise<{ readonly record: KeyRecord; readonly secret: Secret }>;
+  createKey(accountId: string, name: string, policy?: KeyPolicy): Promise<ShownKey<Secret>>;
+  changeKey(id: string, to: KeyPatch): Promise<KeyRecord>;
+  /** A new secret; the one before it is good for so long. */
+  rotateKey(id: string, overlapMs: number): Promise<ShownKey<Secret>>;
   listKeys(accountId: string): Promise<readonly KeyRecord[]>;
   revokeKey(id: string): Promise<KeyRecord>;
   /** The keys that seal reasoning, oldest first; one is made at the first call. */
   sealKeys(): Promise<readonly SealKeyRecord[]>;
   /** Adds a key; the older ones stay. */
   rotateSealKey(): Promise<SealKeyRecord>;
-  /** Changes what is not null. */
-  changeAccount(
-    id: string,
-    to: { readonly name: string | null; readonly status: Account["status"] | null },
-  ): Promise<Account>;
+  changeAccount(id: string, to: AccountPatch): Promise<Account>;
   /** Null where there is no such key. */
   findKey(id: string): Promise<KeyRecord | null>;
+  /** Keys whose secrets begin so. */
+  findKeys(prefix: string): Promise<readonly KeyRecord[]>;
   pageAccounts(page: Page): Promise<readonly Account[]>;
   pageReceipts(query: ReceiptQuery): Promise<readonly Receipt[]>;
   /** Entries of an account's journal, newest first; `before` is a number of an entry, or null. */

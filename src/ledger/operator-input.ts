@@ -1,6 +1,6 @@
 import { formatCredit } from "../admission/price.ts";
 import { limits } from "../limits.ts";
-import type { Account } from "./records.ts";
+import type { Account, AccountLimits } from "./records.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /** Throws unless the account can take this amount: its balance stays within the limit and never below what is held. */
@@ -46,10 +46,34 @@ export function ensureName(noun: "account" | "key" | "operator", name: string): 
     );
 }
 
+/** Throws unless limits are none, or whole numbers that an account or a key can have. */
+export function ensureLimits(given: Partial<AccountLimits>): void {
+  ensureLimit("concurrent_requests", given.concurrentRequests, limits.concurrencyMax);
+  ensureLimit("requests_per_minute", given.requestsPerMinute, limits.requestsPerMinuteMax);
+  ensureLimit("output_tokens_max", given.outputTokensMax, limits.outputAllowanceMax);
+}
+
+function ensureLimit(name: string, limit: number | null | undefined, most: number): void {
+  if (limit === undefined || limit === null) return;
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= most) return;
+  throw new OperatorError(
+    "invalid_value",
+    `${name} is a whole number from 1 to ${String(most)}, or null for none of its own.`,
+  );
+}
+
 /** The error for an id that names no account. */
 export function unknownAccount(id: string): OperatorError {
   return new OperatorError(
     "not_found",
     `There is no account ${id}. \`tributary account list\` shows the accounts of this ledger.`,
+  );
+}
+
+/** The error for an id that names no key. */
+export function unknownKeyId(id: string): OperatorError {
+  return new OperatorError(
+    "not_found",
+    `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
   );
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { newApiKey, newLedgerId } from "./new-api-key.ts";
+import { newLedgerId } from "./new-api-key.ts";
 import type { ChangedBy } from "./administration/changed-by.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
-import type { NewKey } from "./administration/key-administration.ts";
 import type { NewSealKey } from "./administration/seal-key-administration.ts";
+import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
 import type { RunOperation } from "./store-operations.ts";
 
@@ -28,21 +28,11 @@ export function openStoreAdministration(
     showAccount: (id) => run("showAccount", id),
     creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note, by }),
     setAccountStatus: (id, status) => run("setAccountStatus", { id, status, by }),
-    async createKey(accountId, name) {
-      // The key carries its account's id, so that has to be one before a secret is made.
-      const account = await run("showAccount", accountId);
-      const { key, secret } = newKey(account.id, name);
-      const record = await run("createKey", { ...key, by });
-      // A repeat answers the key of the first time, whose secret is nowhere.
-      return { record, secret: record.id === key.id ? secret : null };
-    },
+    ...administerKeys(run, by),
     changeAccount: (id, to) => run("changeAccount", { id, ...to, by }),
-    findKey: (id) => run("findKey", id),
     pageAccounts: (page) => run("pageAccounts", page),
     pageReceipts: (query) => run("pageReceipts", query),
     pageEntries: (query) => run("pageEntries", query),
-    listKeys: (accountId) => run("listKeys", accountId),
-    revokeKey: (id) => run("revokeKey", { id, by }),
     sealKeys: () => run("sealKeys", { ...newSealKey(), by }),
     rotateSealKey: () => run("addSealKey", { ...newSealKey(), by }),
     ...administerOperators(run, by),
@@ -73,15 +63,6 @@ export function openStoreAdministration(
       }
     },
   };
-}
-
-function newKey(
-  accountId: `acct_${string}`,
-  name: string,
-): { readonly key: NewKey; readonly secret: string } {
-  const id = newLedgerId("key_");
-  const { secret, secretHash } = newApiKey(accountId, id);
-  return { key: { id, accountId, name, secretHash }, secret };
 }
 
 function newSealKey(): NewSealKey {

@@ -4,6 +4,7 @@ import type { Account } from "../ledger/records.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import {
+  accountPatchOf,
   accountPatchSchema,
   accountSchema,
   accountToJson,
@@ -109,9 +110,9 @@ export function addAccountRoutes(app: OperatorApp): void {
     return context.json(accountToJson(account), 200);
   });
   app.openapi(change, async (context) => {
-    const { name = null, status = null } = context.req.valid("json");
+    const to = accountPatchOf(context.req.valid("json"));
     const ledger = await administer(context);
-    const account = await ledger.changeAccount(context.req.valid("param").id, { name, status });
+    const account = await ledger.changeAccount(context.req.valid("param").id, to);
     return context.json(accountToJson(account), 200);
   });
   app.openapi(credit, async (context) => {

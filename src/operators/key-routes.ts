@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { OperatorError } from "../ledger/operator-error.ts";
+import type { ShownKey } from "../ledger/ledger.ts";
 import type { KeyRecord } from "../ledger/records.ts";
 import {
   administer,
@@ -9,7 +10,15 @@ import {
   type OperatorApp,
   type OperatorContext,
 } from "./route.ts";
-import { keySchema, keyToJson, newKeySchema, shownKeySchema } from "./schemas.ts";
+import {
+  keyPatchOf,
+  keyPatchSchema,
+  keySchema,
+  keyToJson,
+  newKeySchema,
+  rotationSchema,
+  shownKeySchema,
+} from "./key-schemas.ts";
 
 const accountParameter = idOf("acct_5nXbTrMv2kQ0aZe");
 const keyParameter = idOf("key_5nXbTrMv2kQ0aZe");
@@ -48,18 +57,41 @@ const find = defineRoute(
           .string()
           .regex(
             /^trib_[0-9A-Za-z]{1,32}_[0-9A-Za-z]{1,32}/,
-            "begins with trib_, an account and a key",
+            "begins with trib_, an account, _ and a key, of which the first letters are enough",
           )
           .openapi({ description: "the beginning of a secret: trib_ACCOUNT_KEY" }),
       }),
     },
   },
-  { status: 200, description: "the key, or none", schema: keys },
+  { status: 200, description: "the keys, or none", schema: keys },
 );
 const show = defineRoute(
   "showKey",
   { method: "get", path: "/keys/{id}", summary: "One key", request: { params: keyParameter } },
   answered,
+);
+const change = defineRoute(
+  "changeKey",
+  {
+    method: "patch",
+    path: "/keys/{id}",
+    summary: "Changes a key, from the next request on; null takes a limit or the expiry away",
+    request: { params: keyParameter, ...bodyOf(keyPatchSchema) },
+  },
+  answered,
+);
+const rotate = defineRoute(
+  "rotateKey",
+  {
+    method: "post",
+    path: "/keys/{id}/rotate",
+    summary: "Gives a key a new secret, shown once; the old one is good for overlap_seconds",
+    request: {
+      params: keyParameter,
+      body: { content: { "application/json": { schema: rotationSchema } } },
+    },
+  },
+  { status: 200, description: "the key with its new secret", schema: shownKeySchema },
 );
 const revoke = defineRoute(
   "revokeKey",
@@ -79,24 +111,37 @@ export function addKeyRoutes(app: OperatorApp): void {
     return context.json({ data: found.map(keyToJson) }, 200);
   });
   app.openapi(create, async (context) => {
-    const { name = "" } = context.req.valid("json");
+    const { name = "key", ...policy } = keyPatchOf(context.req.valid("json"));
     const ledger = await administer(context);
-    const account = context.req.valid("param").id;
-    const { record, secret } = await ledger.createKey(account, name === "" ? "key" : name);
-    return context.json({ ...keyToJson(record), secret, secret_shown: secret === null }, 200);
+    const made = await ledger.createKey(context.req.valid("param").id, name, policy);
+    return context.json(shownToJson(made), 200);
   });
   app.openapi(find, async (context) => {
-    const [, , id = ""] = context.req.valid("query").prefix.split("_");
-    const key = await context.get("ledger").findKey(`key_${id}`);
-    return context.json({ data: key === null ? [] : [keyToJson(key)] }, 200);
+    const found = await context.get("ledger").findKeys(context.req.valid("query").prefix);
+    return context.json({ data: found.map(keyToJson) }, 200);
   });
   app.openapi(show, async (context) =>
     context.json(keyToJson(await ensureKey(context, context.req.valid("param").id)), 200),
   );
+  app.openapi(change, async (context) => {
+    const to = keyPatchOf(context.req.valid("json"));
+    const ledger = await administer(context);
+    return context.json(keyToJson(await ledger.changeKey(context.req.valid("param").id, to)), 200);
+  });
+  app.openapi(rotate, async (context) => {
+    const { overlap_seconds: overlap = 0 } = context.req.valid("json");
+    const ledger = await administer(context);
+    const rotated = await ledger.rotateKey(context.req.valid("param").id, overlap * 1_000);
+    return context.json(shownToJson(rotated), 200);
+  });
   app.openapi(revoke, async (context) => {
     const ledger = await administer(context);
     return context.json(keyToJson(await ledger.revokeKey(context.req.valid("param").id)), 200);
   });
+}
+
+function shownToJson({ record, secret }: ShownKey<string | null>) {
+  return { ...keyToJson(record), secret, secret_shown: secret === null };
 }
 
 async function ensureKey(context: OperatorContext, id: string): Promise<KeyRecord> {

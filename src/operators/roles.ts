@@ -15,6 +15,8 @@ export const leastRoles = {
   createKey: "billing",
   findKeys: "viewer",
   showKey: "viewer",
+  changeKey: "billing",
+  rotateKey: "billing",
   revokeKey: "billing",
   sumUsage: "viewer",
   listReceipts: "viewer",

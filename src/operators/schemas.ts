@@ -4,27 +4,25 @@ import {
   operatorRoles,
   type OperatorRecord,
 } from "../ledger/administration/operator-administration.ts";
+import type { AccountPatch } from "../ledger/administration/account-administration.ts";
 import type { AuditRow } from "../ledger/administration/audit.ts";
 import type { EntryRow } from "../ledger/administration/lists.ts";
 import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
 import { toHex } from "../ledger/journal.ts";
-import {
-  type Account,
-  type KeyLimits,
-  type KeyRecord,
-  keyPrefix,
-  keyScopes,
-} from "../ledger/records.ts";
+import type { Account } from "../ledger/records.ts";
 import type { UsageRow } from "../ledger/usage-sums.ts";
 import { limits } from "../limits.ts";
+import { accountLimits, accountLimitsOf, accountLimitsToJson } from "./limit-schemas.ts";
 
 // What the API takes and answers: each schema checks, types and documents, and beside it stands what fills it.
 
-const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
+/** A time in an answer. */
+export const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
 const credits = z
   .string()
   .openapi({ description: "credits, as a decimal string", example: "9.999812" });
-const name = z.string().min(1).max(limits.nameCharactersMax);
+/** A name of an account, a key or an operator. */
+export const name = z.string().min(1).max(limits.nameCharactersMax);
 
 /** An amount of credits in a body, as nanos. */
 export const amount = z
@@ -41,9 +39,6 @@ export const amount = z
   })
   .openapi({ type: "string", pattern: String.raw`^-?\d+(\.\d{1,9})?$`, example: "10" });
 
-const limit = z.int().nullable().openapi({ description: "null: as the service, or the account" });
-const keyLimits = { requests_per_minute: limit, output_tokens_max: limit };
-
 /** An account. */
 export const accountSchema = z
   .object({
@@ -53,7 +48,7 @@ export const accountSchema = z
     balance: credits,
     held: credits,
     available: credits,
-    limits: z.object({ concurrent_requests: limit, ...keyLimits }),
+    limits: z.object(accountLimits),
     running: z.int().openapi({ description: "requests that run" }),
     external_id: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
@@ -75,10 +70,7 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
     balance: formatCredit(account.balanceNanos),
     held: formatCredit(account.heldNanos),
     available: formatCredit(account.balanceNanos - account.heldNanos),
-    limits: {
-      concurrent_requests: account.limits.concurrentRequests,
-      ...keyLimitsToJson(account.limits),
-    },
+    limits: accountLimitsToJson(account.limits),
     running: account.running,
     external_id: account.externalId,
     metadata: { ...account.metadata },
@@ -95,74 +87,31 @@ export const newAccountSchema = z
 
 /** What of an account to change. */
 export const accountPatchSchema = z
-  .strictObject({ name: name.optional(), status: z.enum(["active", "disabled"]).optional() })
+  .strictObject({
+    name: name.optional(),
+    status: z.enum(["active", "disabled"]).optional(),
+    limits: z.strictObject(accountLimits).partial().optional(),
+  })
   .openapi("AccountPatch");
+
+/** The patch in the ledger's words. */
+export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): AccountPatch {
+  const { limits: given, ...rest } = body;
+  return given === undefined ? rest : { ...rest, limits: accountLimitsOf(given) };
+}
 
 /** Credit to add or to take back. */
 export const creditSchema = z
   .strictObject({ amount, note: z.string().max(limits.noteCharactersMax).nullable().optional() })
   .openapi("Credit");
 
-function keyLimitsToJson(given: KeyLimits) {
-  return {
-    requests_per_minute: given.requestsPerMinute,
-    output_tokens_max: given.outputTokensMax,
-  };
-}
-
-/** A key without its secret. */
-export const keySchema = z
-  .object({
-    id: z.string(),
-    account: z.string(),
-    name: z.string(),
-    prefix: z.string().openapi({ description: "what each secret of the key begins with" }),
-    scopes: z.array(z.enum(keyScopes)),
-    status: z.enum(["active", "paused"]),
-    expires_at: time.nullable(),
-    limits: z.object(keyLimits),
-    created_at: time,
-    revoked_at: time.nullable(),
-    last_used_at: time.nullable().openapi({ description: "to the minute" }),
-    previous_secret_until: time
-      .nullable()
-      .openapi({ description: "until when the secret before the last rotation is good" }),
-    version: z.int().openapi({ description: "goes up with each change; `If-Match` takes it" }),
-  })
-  .openapi("Key");
-
-/** The key as `keySchema` has it. */
-export function keyToJson(key: KeyRecord): z.infer<typeof keySchema> {
-  return {
-    id: key.id,
-    account: key.accountId,
-    name: key.name,
-    prefix: keyPrefix(key),
-    scopes: [...key.scopes],
-    status: key.status,
-    expires_at: isoTimeOrNull(key.expiresAtMs),
-    limits: keyLimitsToJson(key.limits),
-    created_at: isoTime(key.createdAtMs),
-    revoked_at: isoTimeOrNull(key.revokedAtMs),
-    last_used_at: isoTimeOrNull(key.lastUsedAtMs),
-    previous_secret_until: isoTimeOrNull(key.previousUntilMs),
-    version: key.version,
-  };
-}
-
-/** A key to make. */
-export const newKeySchema = z.strictObject({ name: name.optional() }).openapi("NewKey");
-
 /** A secret that is shown once: null, and `secret_shown`, where this repeats the request that showed it. */
-const shownOnce = {
+export const shownOnce = {
   secret: z.string().nullable().openapi({ description: "shown once; only its hash is stored" }),
   secret_shown: z
     .boolean()
     .openapi({ description: "true where an earlier request with this idempotency-key showed it" }),
 };
-
-/** A key with its secret. */
-export const shownKeySchema = keySchema.extend(shownOnce).openapi("ShownKey");
 
 /** An operator. */
 export const operatorSchema = z
@@ -342,10 +291,12 @@ export const verificationSchema = z
   })
   .openapi("Verification");
 
-function isoTime(ms: number): string {
+/** RFC 3339, in UTC. */
+export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function isoTimeOrNull(ms: number | null): string | null {
+/** The same, where there may be none. */
+export function isoTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms);
 }

@@ -107,6 +107,35 @@ describe("key", () => {
     });
     expect(await json("key", "list", id)).toEqual([revoked]);
   });
+
+  it("is made with what it may do, paused, resumed and rotated", async () => {
+    const { id = "" } = await makeAccount();
+    const policy = ["--scopes", "read", "--expires", "90d", "--requests-per-minute", "5"];
+    const made = (await json("key", "create", id, ...policy)) as Record<string, string>;
+    const { id: keyId = "" } = made;
+    const limits = { requests_per_minute: 5, output_tokens_max: null };
+    const [listed] = (await json("key", "list", id)) as Record<string, string>[];
+    expect(listed).toMatchObject({ scopes: ["read"], status: "active", limits, last_used: null });
+    expect(Date.parse(listed?.["expires"] ?? "")).toBeGreaterThan(Date.now() + 89 * 86_400_000);
+    expect(await json("key", "pause", keyId)).toMatchObject({ id: keyId, status: "paused" });
+    expect(await json("key", "resume", keyId)).toMatchObject({ id: keyId, status: "active" });
+    const rotated = (await json("key", "rotate", keyId, "--overlap", "24h")) as typeof made;
+    expect({ ...rotated, key: "" }).toEqual({ ...made, key: "" });
+    expect(rotated["key"]).not.toBe(made["key"]);
+  });
+
+  it.each([
+    ["create", "acct_x", "--scopes", "write"],
+    ["create", "acct_x", "--expires", "2020-01-01"],
+    ["create", "acct_x", "--requests-per-minute", "0"],
+    ["create", "acct_x", "--output-tokens-max", "65537"],
+    ["rotate", "key_x", "--overlap", "31d"],
+    ["rotate", "key_x", "--overlap", "2099-01-01"],
+  ])("is refused as misuse: key %s %s %s %s", async (...words) => {
+    const { exitCode, stderr } = await run("key", ...words);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(words[2]);
+  });
 });
 
 describe("a command", () => {

@@ -227,13 +227,7 @@ describe.each([
       expect(rows.map((row) => [row.actor, row.action, row.target, row.before, row.after])).toEqual(
         [
           ["oper_olga", "key.revoke", record.id, { revoked: false }, { revoked: true }],
-          [
-            "oper_olga",
-            "account.disable",
-            id,
-            { name: "shop", status: "active" },
-            { name: "shop", status: "disabled" },
-          ],
+          ["oper_olga", "account.disable", id, { status: "active" }, { status: "disabled" }],
           [
             "oper_olga",
             "account.credit",
@@ -319,7 +313,7 @@ describe.each([
       expect(await ledger.pageAccounts({ after, rowsMax: 9 })).toEqual([account]);
       expect(await ledger.findKey(record.id)).toEqual(record);
       expect(await ledger.findKey("key_none")).toBeNull();
-      const renamed = await ledger.changeAccount(id, { name: "store", status: null });
+      const renamed = await ledger.changeAccount(id, { name: "store" });
       expect(renamed).toEqual({ ...account, name: "store", version: account.version + 1 });
       expect(await ledger.showAccount(id)).toEqual(renamed);
     });

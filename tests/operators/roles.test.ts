@@ -17,6 +17,8 @@ const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
   "POST /accounts/{id}/keys": "billing",
   "GET /keys": "viewer",
   "GET /keys/{id}": "viewer",
+  "PATCH /keys/{id}": "billing",
+  "POST /keys/{id}/rotate": "billing",
   "DELETE /keys/{id}": "billing",
   "GET /usage": "viewer",
   "GET /receipts": "viewer",

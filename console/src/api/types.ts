@@ -1,12 +1,11 @@
+import type { keySchema, shownKeySchema } from "../../../src/operators/key-schemas.ts";
 import type { z } from "@hono/zod-openapi";
 import type {
   accountSchema,
   auditSchema,
   entrySchema,
-  keySchema,
   operatorSchema,
   receiptSchema,
-  shownKeySchema,
   shownOperatorSchema,
   usageSchema,
 } from "../../../src/operators/schemas.ts";

@@ -2,6 +2,7 @@ import { formatCredit } from "../../admission/price.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
+  ensureLimits,
   ensureName,
   ensureNote,
   ensurePossible,
@@ -11,11 +12,12 @@ import {
   type Account,
   accountColumns,
   type AccountId,
+  type AccountLimits,
   accountOf,
   type CreditNanos,
 } from "../records.ts";
-import { audit } from "./audit.ts";
-import type { ChangeContext } from "./changed-by.ts";
+import { audit, type AuditFacts, changedFacts } from "./audit.ts";
+import { type ChangeContext, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type OperatorMovement, type Steps } from "./steps.ts";
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
@@ -98,16 +100,19 @@ export function* setAccountStatus(
   { id, status }: { readonly id: string; readonly status: Account["status"] },
   context: ChangeContext,
 ): Steps<Account> {
-  return yield* changeAccount({ id, name: null, status }, context);
+  return yield* changeAccount({ id, status }, context);
 }
 
-/** Changes what is not null; an account that has it already is left alone. */
+/** What of an account to change; what is absent stays. */
+export interface AccountPatch {
+  readonly name?: string | undefined;
+  readonly status?: Account["status"] | undefined;
+  readonly limits?: Patch<AccountLimits> | undefined;
+}
+
+/** Changes an account; one that is so already is left alone. */
 export function* changeAccount(
-  order: {
-    readonly id: string;
-    readonly name: string | null;
-    readonly status: Account["status"] | null;
-  },
+  order: AccountPatch & { readonly id: string },
   context: ChangeContext,
 ): Steps<Account> {
   const row = yield* askOne(`${find} for no key update`, order.id);
@@ -117,23 +122,35 @@ export function* changeAccount(
     ...before,
     name: order.name ?? before.name,
     status: order.status ?? before.status,
+    limits: { ...before.limits, ...present(order.limits) },
     version: before.version + 1,
   };
   ensureName("account", after.name);
-  if (before.status === after.status && before.name === after.name) return before;
+  ensureLimits(after.limits);
+  const changed = changedFacts(factsOf(before), factsOf(after));
+  if (changed === null) return before;
   yield* ask(
-    "update tributary.account set name = $2, status = $3, version = version + 1 where id = $1",
+    `update tributary.account set name = $2, status = $3, concurrent_requests = $4, requests_per_minute = $5,
+       output_tokens_max = $6, version = version + 1 where id = $1`,
     before.id,
     after.name,
     after.status,
+    after.limits.concurrentRequests,
+    after.limits.requestsPerMinute,
+    after.limits.outputTokensMax,
   );
-  yield* audit(context, {
-    action: actionOf(before, after),
-    target: before.id,
-    before: { name: before.name, status: before.status },
-    after: { name: after.name, status: after.status },
-  });
+  yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
   return after;
+}
+
+function factsOf({ limits, name, status }: Account): AuditFacts {
+  return {
+    name,
+    status,
+    concurrent_requests: limits.concurrentRequests,
+    requests_per_minute: limits.requestsPerMinute,
+    output_tokens_max: limits.outputTokensMax,
+  };
 }
 
 function actionOf(before: Account, after: Account): string {

@@ -48,6 +48,18 @@ export function* audit(
   );
 }
 
+/** What of a thing is otherwise than it was; null: nothing. Both have the same names. */
+export function changedFacts(
+  before: AuditFacts,
+  after: AuditFacts,
+): { readonly before: AuditFacts; readonly after: AuditFacts } | null {
+  const names = Object.keys(after).filter((name) => before[name] !== after[name]);
+  if (names.length === 0) return null;
+  const pick = (facts: AuditFacts): AuditFacts =>
+    Object.fromEntries(names.map((name) => [name, facts[name] ?? null]));
+  return { before: pick(before), after: pick(after) };
+}
+
 /** Rows of the audit log, newest first. */
 export function* listAudit(query: AuditQuery): Steps<readonly AuditRow[]> {
   const filters = [

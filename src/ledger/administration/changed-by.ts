@@ -25,3 +25,12 @@ export interface ChangeContext {
   readonly nowMs: number;
   readonly actor: Actor;
 }
+
+/** What of a thing to change; what is undefined stays as it was. */
+export type Patch<Value> = { readonly [Name in keyof Value]?: Value[Name] | undefined };
+
+/** The members of a patch that are there. */
+export function present<Value extends object>(patch: Patch<Value> | undefined): Partial<Value> {
+  const members = Object.entries(patch ?? {}).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members) as Partial<Value>;
+}

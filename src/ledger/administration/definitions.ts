@@ -11,7 +11,15 @@ import {
 } from "./account-administration.ts";
 import { listAudit } from "./audit.ts";
 import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
-import { createKey, listKeys, type NewKey, revokeKey } from "./key-administration.ts";
+import {
+  changeKey,
+  createKey,
+  findKeys,
+  listKeys,
+  type NewKey,
+  revokeKey,
+  rotateKey,
+} from "./key-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { runOnce } from "./once.ts";
 import {
@@ -33,6 +41,7 @@ import type { Steps } from "./steps.ts";
 /** Operations that only read: one snapshot each. */
 const looks = {
   findKey,
+  findKeys,
   findOperator,
   findSession,
   listAccounts,
@@ -49,6 +58,7 @@ const looks = {
 const changes = {
   addSealKey,
   changeAccount,
+  changeKey,
   createAccount,
   createFirstAccount,
   createFirstOperator,
@@ -60,6 +70,7 @@ const changes = {
   openSession,
   revokeKey,
   revokeOperator,
+  rotateKey,
   sealKeys,
   setAccountStatus,
 };

@@ -1,12 +1,35 @@
 import { OperatorError } from "../operator-error.ts";
-import { ensureName, unknownAccount } from "../operator-input.ts";
-import { keyColumns, type KeyId, keyOf, type KeyRecord } from "../records.ts";
-import { audit } from "./audit.ts";
-import type { ChangeContext } from "./changed-by.ts";
+import { ensureLimits, ensureName, unknownAccount, unknownKeyId } from "../operator-input.ts";
+import {
+  keyColumns,
+  type KeyId,
+  type KeyLimits,
+  keyOf,
+  type KeyRecord,
+  type KeyScope,
+  keyScopes,
+} from "../records.ts";
+import { limits } from "../../limits.ts";
+import { audit, type AuditFacts, changedFacts } from "./audit.ts";
+import { type ChangeContext, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
 
+/** When a key may be used, for what and how much; what is absent is as a new key has it, or stays. */
+export interface KeyPolicy {
+  readonly scopes?: readonly KeyScope[] | undefined;
+  /** Null: it does not expire. */
+  readonly expiresAtMs?: number | null | undefined;
+  readonly limits?: Patch<KeyLimits> | undefined;
+}
+
+/** What of a key to change; what is absent stays. */
+export interface KeyPatch extends KeyPolicy {
+  readonly name?: string | undefined;
+  readonly status?: KeyRecord["status"] | undefined;
+}
+
 /** A key to make. */
-export interface NewKey {
+export interface NewKey extends KeyPolicy {
   readonly id: KeyId;
   readonly accountId: string;
   readonly name: string;
@@ -16,7 +39,8 @@ export interface NewKey {
 /** Makes a key of an account. */
 export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyRecord> {
   yield* ensureAccount(order.accountId);
-  ensureName("key", order.name);
+  if (typeof order.expiresAtMs === "number" && order.expiresAtMs <= context.nowMs)
+    throw new OperatorError("invalid_value", "expires_at is over. Name a time to come, or none.");
   const row = yield* askOne(
     `insert into tributary.api_key (id, account_id, name, secret_hash, created_at_ms) values ($1, $2, $3, $4, $5)
      returning ${keyColumns}`,
@@ -27,9 +51,62 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
     context.nowMs,
   );
   if (row === null) throw new Error("ledger: the key was not written");
-  const after = { account: order.accountId, name: order.name };
+  const plain = keyOf(row, context.nowMs);
+  const made = { ...patched(plain, order), version: plain.version };
+  yield* write(made);
+  const policy = changedFacts(factsOf(plain), factsOf(made))?.after;
+  const after = { account: order.accountId, name: order.name, ...policy };
   yield* audit(context, { action: "key.create", target: order.id, before: null, after });
-  return keyOf(row, context.nowMs);
+  return made;
+}
+
+/** Changes a key; one that is so already is left alone. */
+export function* changeKey(
+  order: KeyPatch & { readonly id: string },
+  context: ChangeContext,
+): Steps<KeyRecord> {
+  const before = yield* lockKey(order.id, context);
+  if (before.revokedAtMs !== null) throw revoked(before);
+  const after = patched(before, order);
+  const changed = changedFacts(factsOf(before), factsOf(after));
+  if (changed === null) return before;
+  yield* write(after);
+  yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
+  return after;
+}
+
+/** A new secret of a key. The one before it is good for a while, and any older one from now on no more. */
+export function* rotateKey(
+  order: {
+    readonly id: string;
+    readonly secretHash: Uint8Array;
+    readonly overlapMs: number;
+    /** Comes back, so that a repeated change is known by the id of its first time. */
+    readonly rotationId: string;
+  },
+  context: ChangeContext,
+): Steps<{ readonly record: KeyRecord; readonly rotationId: string }> {
+  const { overlapMs, rotationId, secretHash } = order;
+  const before = yield* lockKey(order.id, context);
+  if (before.revokedAtMs !== null) throw revoked(before);
+  const most = limits.rotationOverlapSecondsMax;
+  if (!Number.isSafeInteger(overlapMs) || overlapMs < 0 || overlapMs > most * 1_000)
+    throw new OperatorError("invalid_value", `overlap_seconds is 0 to ${String(most)}.`);
+  const previousUntilMs = context.nowMs + overlapMs;
+  yield* ask(
+    `update tributary.api_key set previous_hash = secret_hash, previous_until_ms = $2, secret_hash = $3,
+       version = version + 1 where id = $1`,
+    before.id,
+    previousUntilMs,
+    secretHash,
+  );
+  yield* audit(context, {
+    action: "key.rotate",
+    target: before.id,
+    before: { previous_secret_until: isoTime(before.previousUntilMs) },
+    after: { previous_secret_until: isoTime(previousUntilMs) },
+  });
+  return { record: { ...before, previousUntilMs, version: before.version + 1 }, rotationId };
 }
 
 /** The keys of an account, oldest first. */
@@ -45,21 +122,29 @@ export function* listKeys(
   return rows.map((row) => keyOf(row, nowMs));
 }
 
+/** Keys whose secrets begin so: `trib_ACCOUNT_` and the whole id of one, or how it begins. */
+export function* findKeys(
+  prefix: string,
+  { nowMs }: { readonly nowMs: number },
+): Steps<readonly KeyRecord[]> {
+  const [, account = "", key = "", secret] = prefix.split("_");
+  const rows = yield* ask(
+    `select ${keyColumns} from tributary.api_key where account_id = $1 and id >= $2 and id <= $3 order by id
+     limit ${String(limits.pageRowsMax)}`,
+    `acct_${account}`,
+    `key_${key}`,
+    // Ids are letters and digits, all of them before this.
+    secret === undefined ? `key_${key}~` : `key_${key}`,
+  );
+  return rows.map((row) => keyOf(row, nowMs));
+}
+
 /** Revokes a key; a second time leaves the time of the first. */
 export function* revokeKey(
   { id }: { readonly id: string },
   context: ChangeContext,
 ): Steps<KeyRecord> {
-  const row = yield* askOne(
-    `select ${keyColumns} from tributary.api_key where id = $1 for no key update`,
-    id,
-  );
-  if (row === null)
-    throw new OperatorError(
-      "not_found",
-      `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
-    );
-  const before = keyOf(row, context.nowMs);
+  const before = yield* lockKey(id, context);
   if (before.revokedAtMs !== null) return before;
   yield* ask(
     "update tributary.api_key set revoked_at_ms = $2, version = version + 1 where id = $1",
@@ -73,6 +158,81 @@ export function* revokeKey(
     after: { revoked: true },
   });
   return { ...before, revokedAtMs: context.nowMs, version: before.version + 1 };
+}
+
+/** The key with its row locked, behind its account's: requests lock both in that order. */
+function* lockKey(id: string, { nowMs }: ChangeContext): Steps<KeyRecord> {
+  yield* ask(
+    `select 1 as one from tributary.account
+     where id = (select account_id from tributary.api_key where id = $1) for no key update`,
+    id,
+  );
+  const row = yield* askOne(
+    `select ${keyColumns} from tributary.api_key where id = $1 for no key update`,
+    id,
+  );
+  if (row === null) throw unknownKeyId(id);
+  return keyOf(row, nowMs);
+}
+
+function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
+  const { expiresAtMs, name, scopes, status } = present(patch);
+  const after: KeyRecord = {
+    ...before,
+    name: name ?? before.name,
+    status: status ?? before.status,
+    scopes: keyScopes.filter((scope) => (scopes ?? before.scopes).includes(scope)),
+    expiresAtMs: expiresAtMs === undefined ? before.expiresAtMs : expiresAtMs,
+    limits: { ...before.limits, ...present(patch.limits) },
+    version: before.version + 1,
+  };
+  ensureName("key", after.name);
+  ensureLimits(after.limits);
+  if (after.scopes.length === 0)
+    throw new OperatorError("invalid_value", "scopes has `generate`, `read` or both.");
+  return after;
+}
+
+function* write(after: KeyRecord): Steps<void> {
+  yield* ask(
+    `update tributary.api_key set name = $2, status = $3, scopes = $4, expires_at_ms = $5, requests_per_minute = $6,
+       output_tokens_max = $7, version = $8 where id = $1`,
+    after.id,
+    after.name,
+    after.status,
+    after.scopes.join(" "),
+    after.expiresAtMs,
+    after.limits.requestsPerMinute,
+    after.limits.outputTokensMax,
+    after.version,
+  );
+}
+
+function factsOf(key: KeyRecord): AuditFacts {
+  return {
+    name: key.name,
+    status: key.status,
+    scopes: key.scopes.join(" "),
+    expires_at: isoTime(key.expiresAtMs),
+    requests_per_minute: key.limits.requestsPerMinute,
+    output_tokens_max: key.limits.outputTokensMax,
+  };
+}
+
+function actionOf(before: KeyRecord, after: KeyRecord): string {
+  if (before.status === after.status) return "key.change";
+  return after.status === "active" ? "key.resume" : "key.pause";
+}
+
+function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+function revoked({ id }: KeyRecord): OperatorError {
+  return new OperatorError(
+    "not_possible",
+    `The key ${id} has been revoked, which is for good. Make another key for its account.`,
+  );
 }
 
 function* ensureAccount(id: string): Steps<void> {
