@@ -122,6 +122,7 @@ async function measureSteps(
         outputTokensFitting: null,
         format: "messages",
         streamed: true,
+        label: null,
       };
       await time(() => ledger.admit(order));
       orders.push(order);

@@ -57,6 +57,7 @@ async function call(key: string): Promise<void> {
       outputTokensFitting: null,
       format: "messages",
       streamed: true,
+      label: null,
     });
     admissionMs.push(performance.now() - startMs);
     await new Promise((done) => setTimeout(done, order.answerMs * (0.5 + Math.random())));

@@ -91,6 +91,7 @@ function request(at: number): readonly StoreCall[] {
         outputTokensFitting: null,
         format: "messages",
         streamed: true,
+        label: null,
       },
       nowMs: at,
     },

@@ -187,6 +187,8 @@ export const limits = {
   /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */
   nameCharactersMax: 100,
   noteCharactersMax: 500,
+  /** Characters of a label as a receipt keeps it; a longer one is kept by its hash, which is shorter. */
+  labelCharactersMax: 128,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
   ledgerBusyMs: 5_000,
   /** How often a SQLite store looks meanwhile whether the lock is free: a look costs 10 µs, a commit 0.3 ms and more. */

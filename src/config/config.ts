@@ -92,6 +92,7 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     requestsPerMinute: read.value("TRIBUTARY_REQUESTS_PER_MINUTE"),
     leaseSeconds: read.value("TRIBUTARY_LEASE_SECONDS"),
     corsOrigins: readOrigins(read),
+    labelFrom: read.value("TRIBUTARY_LABEL_FROM") ?? [],
     generationsMax: read.value("TRIBUTARY_GENERATIONS_MAX"),
     /** Processes that serve. */
     processes: readProcesses(read),

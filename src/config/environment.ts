@@ -233,6 +233,13 @@ export const variables = {
     otherwise: "no browser",
     meaning: "origins that browsers may call from",
   },
+  TRIBUTARY_LABEL_FROM: {
+    kind: some("user", "safety_identifier", "metadata.user_id"),
+    default: null,
+    otherwise: "only the header `x-tributary-label`",
+    meaning:
+      "fields of a request that say for whom it is where the header does not, in this order; on receipts and in usage",
+  },
   TRIBUTARY_GENERATIONS_MAX: {
     kind: integer(1, 1_000_000),
     default: "1000",

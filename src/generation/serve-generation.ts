@@ -23,6 +23,8 @@ export interface GenerationOrder {
   readonly caller: Caller;
   readonly format: string;
   readonly streamed: boolean;
+  /** For whom of its account's users it is, for the receipt alone. */
+  readonly label: string | null;
   readonly prompt: Prompt;
   readonly inputBound: number;
   readonly inputTokensEstimate: number;
@@ -98,6 +100,7 @@ async function admitAndStart(
       outputTokensFitting: fitting(deployment.describe().contextTokens, order.inputTokensEstimate),
       format: order.format,
       streamed: order.streamed,
+      label: order.label,
     });
   } catch (error) {
     void releasePossibleReservation(order, error, ledger);

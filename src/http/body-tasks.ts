@@ -2,6 +2,7 @@ import type { Prompt, PromptSettings } from "../deployment/deployment.ts";
 import type { FailureData } from "../failure.ts";
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
+import type { LabelField } from "./label.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
 /** What a thread for bodies is started with; null: nothing compiled is kept. */
@@ -18,6 +19,7 @@ export type BodyTask =
       readonly accountId: string;
       /** null: the deployment is not known yet; the request is checked only. */
       readonly promptSettings: PromptSettings | null;
+      readonly labelFields: readonly LabelField[];
     }
   | {
       readonly type: "count-tokens";

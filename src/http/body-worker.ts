@@ -45,6 +45,7 @@ function prepare(task: SealedBodyTask & { readonly type: "prepare" }): PreparedR
     format: wireFormats[task.format],
     reasoning: openReasoningSeal(task.sealKeys, task.accountId),
     buildPrompt: promptBuilder(task.promptSettings),
+    labelFields: task.labelFields,
   });
   const bytes = prepared.prompt?.bytes;
   // Memory that is shared with other buffers cannot be handed over.

@@ -15,6 +15,7 @@ import { openReasoningSeal, type ReasoningSeal } from "../seal/reasoning-seal.ts
 import { type AnswerWriter, openStreamedAnswer, openWholeAnswer } from "./answer-writer.ts";
 import { type Authorized, authorize, shuttingDown, withTicketBack } from "./authorization.ts";
 import type { Exchange } from "./exchange.ts";
+import { labelOfHeader } from "./label.ts";
 import { inputTooLarge, type PreparedRequest, prepareRequest } from "./prepare-request.ts";
 import { readRequestBody } from "./request-body.ts";
 import type { GenerationRoute, Service } from "./service.ts";
@@ -98,6 +99,7 @@ async function readOrder(
       caller,
       format: format.name,
       streamed: prepared.stream,
+      label: labelOfHeader(exchange.request.headers["x-tributary-label"]) ?? prepared.label,
       prompt: prepared.prompt,
       inputBound: prepared.inputBound,
       inputTokensEstimate: inputTokensEstimate(bodyBytes, prepared.prompt.bytes.byteLength),
@@ -127,7 +129,7 @@ async function prepareWhenReady(
     readonly gone: AbortSignal;
   },
 ): Promise<PreparedWithPrompt> {
-  const { deployment, workers } = parts.service;
+  const { deployment, settings, workers } = parts.service;
   const prepare = async (body: Uint8Array<ArrayBuffer>, ready: boolean): Promise<PreparedRequest> =>
     body.byteLength <= limits.bodyInlineBytesMax
       ? prepareRequest(body, {
@@ -136,6 +138,7 @@ async function prepareWhenReady(
           buildPrompt: ready
             ? (conversation, options) => deployment.prepare(conversation, options)
             : null,
+          labelFields: settings.labelFrom,
         })
       : await workers.prepare(
           {
@@ -144,6 +147,7 @@ async function prepareWhenReady(
             bytes: body,
             accountId: parts.caller.accountId,
             promptSettings: ready ? deployment.promptSettings() : null,
+            labelFields: settings.labelFrom,
           },
           parts.gone,
         );

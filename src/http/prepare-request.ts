@@ -4,6 +4,7 @@ import type { Prompt } from "../deployment/deployment.ts";
 import { Failure } from "../failure.ts";
 import type { ReasoningVerifier, WireFormat } from "../formats/wire-format.ts";
 import { limits } from "../limits.ts";
+import { type LabelField, labelOfBody } from "./label.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
 
 /** Everything about a request that its answer needs; small, so that a worker can return it. */
@@ -12,6 +13,8 @@ export interface PreparedRequest {
   readonly outputTokensRequested: number | null;
   /** Tokens. */
   readonly inputBound: number;
+  /** For whom the body says that it is. */
+  readonly label: string | null;
   /** Plain data of the format that parsed the request. */
   readonly echo: unknown;
   /** null: the prompt settings of the deployment were not known yet. */
@@ -30,15 +33,19 @@ export function prepareRequest(
     readonly format: WireFormat<unknown>;
     readonly reasoning: ReasoningVerifier;
     readonly buildPrompt: PromptBuilder;
+    /** Fields that may say for whom the request is. */
+    readonly labelFields: readonly LabelField[];
   },
 ): PreparedRequest {
-  const parsed = parts.format.parseRequest(parseJsonBody(bytes), parts.reasoning);
+  const body = parseJsonBody(bytes);
+  const parsed = parts.format.parseRequest(body, parts.reasoning);
   const bound = inputBound(bytes.byteLength, parsed.itemCount, parsed.toolCount);
   if (bound > limits.inputBoundMax) throw inputTooLarge(bound);
   return {
     stream: parsed.stream,
     outputTokensRequested: parsed.outputTokensRequested,
     inputBound: bound,
+    label: labelOfBody(body, parts.labelFields),
     echo: parsed.echo,
     prompt: parts.buildPrompt?.(parsed.conversation, parsed.options) ?? null,
   };

@@ -6,6 +6,7 @@ import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
 import type { AccountBounds } from "./account-bounds.ts";
 import type { TokenBuckets } from "./token-buckets.ts";
+import type { LabelField } from "./label.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -36,6 +37,8 @@ export interface ServiceSettings {
   readonly keepaliveMs: number;
   readonly generationsMax: number;
   readonly corsOrigins: readonly string[];
+  /** Fields of a body that may say for whom a request is, where no header does. */
+  readonly labelFrom: readonly LabelField[];
   /** What the kernel may hold of each connection's answers; null: what it sees fit. */
   readonly sendBufferBytes: number | null;
 }

@@ -50,6 +50,8 @@ export interface AdmitOrder {
   /** For the receipt. */
   readonly format: string;
   readonly streamed: boolean;
+  /** As `labelOf` of label.ts makes it; null: the request names none of its account's users. */
+  readonly label: string | null;
 }
 
 /** A reservation made. */

@@ -38,7 +38,7 @@ export const movedTables: readonly MovedTable[] = [
   table(
     "reservation",
     "request_id",
-    `account_id request_id key_id state format streamed input_bound allowance price_list input_nanos_per_million
+    `account_id request_id key_id state format streamed label input_bound allowance price_list input_nanos_per_million
      cached_input_nanos_per_million output_nanos_per_million reserved_nanos charged_nanos outcome input_tokens cached_input_tokens output_tokens
      reasoning_tokens admitted_at_ms lease_until_ms resolved_at_ms first_output_ms total_ms reserved_sequence
      resolved_sequence head budget_begin_ms refunded_nanos`,

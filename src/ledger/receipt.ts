@@ -32,6 +32,8 @@ export interface Receipt {
   readonly state: "open" | "settled" | "expired";
   readonly format: string;
   readonly streamed: boolean;
+  /** For whom of the account's users it was; null: the request did not say. */
+  readonly label: string | null;
   readonly inputBound: number;
   readonly allowance: number;
   /** The name of the price list, and its prices when the request was admitted. */
@@ -66,7 +68,7 @@ export interface CallerAccount {
 }
 
 /** The columns of a reservation that `receiptOf` reads. */
-export const receiptColumns = `request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
+export const receiptColumns = `request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance,
   price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens,
   cached_input_tokens, output_tokens, reasoning_tokens, admitted_at_ms, resolved_at_ms, first_output_ms, total_ms,
   reserved_sequence, resolved_sequence, head`;
@@ -81,6 +83,7 @@ export function receiptOf(row: Row): Receipt {
     state: textOf(row, "state") as Receipt["state"],
     format: textOf(row, "format"),
     streamed: row["streamed"] === true || row["streamed"] === 1n,
+    label: textOrNullOf(row, "label"),
     inputBound: numberOf(row, "input_bound"),
     allowance: numberOf(row, "allowance"),
     priceList: textOrNullOf(row, "price_list") ?? defaultPriceList,
@@ -127,6 +130,7 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
     key: receipt.keyId,
     format: receipt.format,
     streamed: receipt.streamed,
+    label: receipt.label,
     state: receipt.state,
     outcome: receipt.outcome,
     input_bound: receipt.inputBound,

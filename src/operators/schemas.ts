@@ -192,6 +192,7 @@ export const receiptSchema = z
     key: z.string(),
     format: z.string(),
     streamed: z.boolean(),
+    label: z.string().nullable().openapi({ description: "for whom of the account's users" }),
     state: z.enum(["open", "settled", "expired"]),
     outcome: z.string().nullable(),
     input_bound: z.int(),

@@ -53,6 +53,7 @@ describe("settings", () => {
         requestsPerMinute: 600,
         leaseSeconds: 60,
         corsOrigins: [],
+        labelFrom: [],
         generationsMax: 1000,
         processes: 1,
         sendBufferBytes: null,

@@ -107,6 +107,7 @@ function begin(faults: {
       },
       format: "messages",
       streamed: true,
+      label: null,
       prompt: { bytes: new Uint8Array() },
       inputBound: 100,
       inputTokensEstimate: 20,

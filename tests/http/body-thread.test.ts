@@ -180,7 +180,13 @@ it("a bug behind a large body reaches the log with its class and its place, in t
     systemTimers,
   );
   const bytes = new Uint8Array(new TextEncoder().encode('{"messages":[]}'));
-  const task = { type: "prepare", format: "none" as never, bytes, accountId: "acct_a" } as const;
+  const task = {
+    type: "prepare",
+    format: "none" as never,
+    bytes,
+    accountId: "acct_a",
+    labelFields: [],
+  } as const;
   const cause = await causeOf(
     workers.prepare({ ...task, promptSettings: null }, new AbortController().signal),
   );

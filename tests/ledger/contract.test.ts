@@ -336,6 +336,7 @@ async function admit(
     outputTokensFitting: null,
     format: "messages",
     streamed: bound % 2 === 0,
+    label: bound % 3 === 0 ? null : `user ${String(bound)}`,
   });
   const admission = value as { readonly allowance: number; readonly reservedNanos: bigint };
   const seen: ModelAnswer =
@@ -403,7 +404,7 @@ const accountRows =
   "select id, status, balance_nanos, held_nanos, running, entries, head, created_at_ms from account order by id";
 const otherRows = [
   "select account_id, id, name, secret_hash, created_at_ms, revoked_at_ms from api_key order by id",
-  `select request_id, account_id, key_id, state, format, streamed, input_bound, allowance, input_nanos_per_million,
+  `select request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance, input_nanos_per_million,
      output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens, cached_input_tokens,
      output_tokens, reasoning_tokens, admitted_at_ms, lease_until_ms, resolved_at_ms, first_output_ms, total_ms,
      reserved_sequence, resolved_sequence, head from reservation order by request_id`,

@@ -48,6 +48,7 @@ async function serve(caller: number, key: string): Promise<never> {
       outputTokensFitting: null,
       format: "messages",
       streamed: true,
+      label: null,
     };
     // A busy machine may take longer than a caller waits: it is refused, and comes again.
     const admission = await ledger.admit(order).catch(unlessRefused);

@@ -243,6 +243,7 @@ function callOf(one: Operation, world: World): StoreCall | null {
         outputTokensFitting: null,
         format: "messages",
         streamed: false,
+        label: null,
       };
       return { name: "admit", argument, nowMs };
     }

@@ -33,6 +33,7 @@ test("a group of admissions writes the few pages that the one before wrote", () 
         outputTokensFitting: null,
         format: "responses",
         streamed: true,
+        label: null,
       },
       nowMs,
     }));

@@ -13,6 +13,7 @@ export function orderOf(caller: Caller, changes: Partial<AdmitOrder> = {}): Admi
     outputTokensFitting: null,
     format: "messages",
     streamed: true,
+    label: null,
     ...changes,
   };
 }

@@ -24,6 +24,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0013-prices": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
   "0014-budgets": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
   "0015-references": "9a086e0bf3b3e92d5862eb23489a72d0af5daae276910d247204d741a784a618",
+  "0016-labels": "d889e50535128edfcdc6545b0b84a453d32eafa159c3a2d16c6acea4df03a935",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

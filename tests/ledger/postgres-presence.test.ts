@@ -66,6 +66,7 @@ async function openScene(leaseMs = 60_000): Promise<Scene> {
         outputTokensFitting: null,
         format: "messages",
         streamed: true,
+        label: null,
       }),
     held: async () => String((await one.call("showAccount", "acct_a")).heldNanos),
     endSessions: async () => {

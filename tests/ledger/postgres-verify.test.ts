@@ -170,6 +170,7 @@ async function fill(base: string): Promise<void> {
       outputTokensFitting: null,
       format: "messages",
       streamed: true,
+      label: null,
     });
   };
   const settle = (accountId: AccountId, requestId: RequestId): Promise<unknown> =>

@@ -310,6 +310,7 @@ describe("a group", () => {
         outputTokensFitting: null,
         format: "responses",
         streamed: false,
+        label: null,
       },
       nowMs: 0,
     });

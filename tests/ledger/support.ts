@@ -122,6 +122,7 @@ export function openTill(
           outputTokensFitting: order.fitting ?? null,
           format: "messages",
           streamed: true,
+          label: null,
         },
         nowMs,
       );

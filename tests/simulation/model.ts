@@ -17,6 +17,7 @@ export interface ModelReservation {
   readonly account: string;
   readonly allowance: number;
   readonly reserved: bigint;
+  readonly label: string | null;
   /** The process that reserved. */
   readonly owner: string;
   state: "open" | "settled" | "expired";
@@ -131,6 +132,7 @@ export class Model {
     account.held += reserved;
     this.reservations.set(requestId, {
       account: caller.accountId,
+      label: order.label,
       allowance,
       reserved,
       owner,
@@ -294,6 +296,7 @@ interface AdmitArgument {
   readonly inputBound: number;
   readonly outputTokensRequested: number | null;
   readonly outputTokensFitting: number | null;
+  readonly label: string | null;
 }
 
 interface SettleArgument {

@@ -49,6 +49,7 @@ export interface RequestPlan {
   readonly inputBound: number;
   readonly inputTokensEstimate: number;
   readonly requested: number | null;
+  readonly label: string | null;
   readonly script: Script;
   /** After its arrival; null: the client stays to the end. */
   readonly leavesAfterMs: number | null;
@@ -246,6 +247,7 @@ function requestOf(
     inputBound: bytes + 80,
     inputTokensEstimate: Math.ceil(bytes / 4),
     requested: random.pick([null, null, 1, 50, 400, 2_000]),
+    label: bytes % 3 === 0 ? null : `user ${String(bytes)}`,
     script: scriptOf(random, { silent, slow }),
     leavesAfterMs:
       silent || random.chance(0.3)

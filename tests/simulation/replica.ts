@@ -116,6 +116,7 @@ export class Replica {
       caller,
       format: "messages",
       streamed: true,
+      label: plan.label,
       prompt: { bytes: new Uint8Array() },
       inputBound: plan.inputBound,
       inputTokensEstimate: plan.inputTokensEstimate,

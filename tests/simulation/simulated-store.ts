@@ -42,6 +42,7 @@ export interface ObservedReservation {
   readonly account: string;
   readonly state: string;
   readonly outcome: string | null;
+  readonly label: string | null;
   readonly allowance: number;
   readonly reserved: bigint;
   /** 0 while it is open. */
@@ -84,6 +85,7 @@ export function observedOf(rows: {
       account: row["account_id"] as string,
       state: row["state"] as string,
       outcome: row["outcome"] as string | null,
+      label: row["label"] as string | null,
       allowance: Number(row["allowance"]),
       reserved: wholeOf(row["reserved_nanos"]),
       charged: wholeOf(row["charged_nanos"] ?? 0n),
@@ -113,7 +115,7 @@ function wholeOf(value: unknown): bigint {
 export const columns = {
   account: "id, status, balance_nanos, held_nanos, running, entries",
   reservation:
-    "request_id, account_id, state, outcome, allowance, reserved_nanos, charged_nanos, lease_until_ms",
+    "request_id, account_id, state, outcome, label, allowance, reserved_nanos, charged_nanos, lease_until_ms",
   entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
   ticket: "key_id, at_ms",
 } as const;

@@ -94,6 +94,7 @@ const receipt = {
   key: keyId,
   format,
   streamed: z.boolean(),
+  label: z.string().min(1).max(128).nullable(),
   input_bound: count,
   output_allowance: z.int().min(1),
   price_list: z.string().min(1),

@@ -33,7 +33,7 @@ create or replace function tributary.admit_each(
   _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
   _input_bounds bigint[], _caps bigint[], _explicit boolean[], _formats text[], _streamed boolean[], _most bigint,
   _input_price bigint, _output_price bigint, _concurrency integer, _lease_ms bigint, _owner text, _lock_ms integer,
-  _at_ms bigint
+  _at_ms bigint, _labels text[]
 ) returns table (
   place bigint, verdict text, granted bigint, nanos numeric, input_price bigint, output_price bigint, balance bigint,
   held bigint, affordable bigint, free_in_ms bigint
@@ -151,11 +151,11 @@ begin
   if _count > 0 then
     _moved := tributary.move_each(_its_accounts, 'reserve', array_fill(0::bigint, array[_count]), _nanos, 1, _its_keys,
       _its_requests, null, _now);
-    insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, input_bound, allowance,
-        price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
+    insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, label, input_bound,
+        allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
         admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
-      select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _input_bounds[q.place],
-          q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
+      select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _labels[q.place],
+          _input_bounds[q.place], q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
         from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _lists, _inputs, _cached,
           _outputs, _moved.written_sequences, _moved.written_hashes)
           as q(account, request, key, place, allowance, nanos, list, input, cached, output, sequence, hash);
@@ -179,7 +179,22 @@ begin
     into verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
     from tributary.admit_each(array[_account], array[_key], array[_request], array[_ticket_at_ms], array[_ticket],
       array[_repeated], array[_input_bound], array[_cap], array[_explicit], array[_format], array[_streamed], _most,
-      _input_price, _output_price, _concurrency, _lease_ms, _owner, null, _at_ms) e;
+      _input_price, _output_price, _concurrency, _lease_ms, _owner, null, _at_ms, array[null::text]) e;
 end
+$body$;
+
+-- Some requests, as replicas of schema 9 ask.
+create or replace function tributary.admit_each(
+  _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
+  _input_bounds bigint[], _caps bigint[], _explicit boolean[], _formats text[], _streamed boolean[], _most bigint,
+  _input_price bigint, _output_price bigint, _concurrency integer, _lease_ms bigint, _owner text, _lock_ms integer,
+  _at_ms bigint
+) returns table (
+  place bigint, verdict text, granted bigint, nanos numeric, input_price bigint, output_price bigint, balance bigint,
+  held bigint, affordable bigint, free_in_ms bigint
+) language sql as $body$
+  select * from tributary.admit_each(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds,
+    _caps, _explicit, _formats, _streamed, _most, _input_price, _output_price, _concurrency, _lease_ms, _owner, _lock_ms,
+    _at_ms, array_fill(null::text, array[cardinality(_accounts)]))
 $body$;
 `;

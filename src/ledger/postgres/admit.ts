@@ -23,7 +23,7 @@ const admit = {
   name: "admit",
   text: `select place, verdict, granted, nanos, balance, held, affordable, free_in_ms
     from tributary.admit_each(
-      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 };
 
 interface AskedOrder extends AdmitOrder, BatchOrder {
@@ -39,7 +39,12 @@ export function openAdmit(
   const batches = openBatches<AskedOrder>(database, {
     statement: admit,
     busyMs: rules.busyMs,
-    values: (orders, lockMs) => [...valuesOf(orders, rules), lockMs, clock()],
+    values: (orders, lockMs) => [
+      ...valuesOf(orders, rules),
+      lockMs,
+      clock(),
+      orders.map(({ label }) => label),
+    ],
   });
   return async (order) => {
     const { accountId, keyId } = order.caller;

@@ -75,6 +75,7 @@ export function openAdmit(
       caller.keyId,
       order.format,
       order.streamed ? 1 : 0,
+      order.label,
       order.inputBound,
       allowance,
       account.priceList,
@@ -101,10 +102,10 @@ function prepareReservation(database: DatabaseSync): {
     "select account_id, state, allowance, reserved_nanos from reservation where request_id = ?",
   );
   const insert = database.prepare(
-    `insert into reservation (request_id, account_id, key_id, state, format, streamed, input_bound, allowance,
+    `insert into reservation (request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance,
        price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
        admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
-     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return { find, insert };
 }
