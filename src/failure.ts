@@ -19,6 +19,7 @@ export type OpenaiErrorCode =
   | "invalid_api_key"
   | "insufficient_quota"
   | "account_disabled"
+  | "cancelled_by_operator"
   | "not_found"
   | "method_not_allowed"
   | "upgrade_required"
@@ -74,6 +75,11 @@ export const failureKinds = {
   authentication: kind(401, ["authentication_error", "invalid_api_key"], "authentication_error"),
   insufficient_credit: kind(402, ["insufficient_quota", "insufficient_quota"], "billing_error"),
   account_disabled: kind(403, ["permission_error", "account_disabled"], "permission_error"),
+  cancelled_by_operator: kind(
+    403,
+    ["permission_error", "cancelled_by_operator"],
+    "permission_error",
+  ),
   not_found: kind(404, ["invalid_request_error", "not_found"], "not_found_error"),
   method_not_allowed: kind(
     405,

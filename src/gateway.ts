@@ -3,16 +3,18 @@ import { ledgerRules } from "./config/ledger-rules.ts";
 import type { Deployment, DeploymentDescription } from "./deployment/deployment.ts";
 import type { EngineAddress, SharedEngine } from "./deployment/embedded/embedded-deployment.ts";
 import { openOpenaiCompatibleDeployment } from "./deployment/openai-compatible/openai-deployment.ts";
+import type { Progress } from "./generation/generation-control.ts";
 import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
 import { openTokenBuckets } from "./http/token-buckets.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./new-id.ts";
-import { openReadiness } from "./http/readiness.ts";
+import { openRefusals, type Refusal, type Refusals } from "./http/refusals.ts";
+import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
 import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
-import { openLeaseKeeper } from "./ledger/lease-keeper.ts";
+import { type LeaseKeeper, openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
@@ -29,6 +31,14 @@ export interface Gateway extends AsyncDisposable {
   /** Metrics in the Prometheus text format. */
   metrics(): Promise<Uint8Array>;
   describe(): DeploymentDescription;
+  /** The generations that it serves. */
+  running(): Promise<readonly Progress[]>;
+  /** The requests that it refused or failed last, newest first. */
+  refusals(): Promise<readonly Refusal[]>;
+  /** Why a request would not be served now; {} when it would. */
+  reasons(): Promise<NotReadyReasons>;
+  /** Learns now what operators have cancelled, and ends it. */
+  lookForCancelled(): void;
   /** Fails `/readyz` from now on, and serves on: balancers turn to other replicas. */
   leave(): void;
   /** Refuses new requests, lets running ones finish up to the configured time, fails and settles the rest. */
@@ -72,12 +82,13 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry, ...clock }),
   );
   const deployment = opened.use(await openDeployment(config, parts));
+  const refusals = openRefusals(Date.now);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
   const service: Service = {
     ledger,
     deployment,
     leases,
-    telemetry,
+    telemetry: refusals.watch(telemetry),
     workers: opened.use(openBodyWorkers(() => sealRing.keys, timers)),
     get sealKeys() {
       return sealRing.keys;
@@ -121,9 +132,24 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     first,
     metrics: () => service.metrics(),
     describe: () => deployment.describe(),
+    ...looksOf(service, leases, refusals),
     leave: () => void (service.state.leaving = true),
     drain,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** What operators see of this process. */
+function looksOf(
+  { readiness, state }: Service,
+  leases: LeaseKeeper,
+  refusals: Refusals,
+): Pick<Gateway, "running" | "refusals" | "reasons" | "lookForCancelled"> {
+  return {
+    running: () => Promise.resolve([...state.generations].map(({ progress }) => progress)),
+    refusals: () => Promise.resolve(refusals.list()),
+    reasons: () => readiness.generations(),
+    lookForCancelled: () => leases.look(),
   };
 }
 

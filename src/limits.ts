@@ -175,6 +175,12 @@ export const limits = {
   sessionMs: 12 * 3_600_000,
   /** How long a link that signs in works, once: a copy of it in a terminal's history is worth nothing later. */
   loginCodeMs: 15 * 60_000,
+  /** How often a replica says that it lives, for how long it then counts as there, and when it is forgotten. */
+  replicaReportMs: 10_000,
+  replicaSeenMs: 60_000,
+  replicaForgottenMs: 3_600_000,
+  /** Requests that were refused last, of a process: to look at, not to keep; about 300 bytes each. */
+  refusalsKept: 1_000,
   /** Bytes of a body of the operators' API; the largest object that it takes has some thousand. */
   operatorBodyBytesMax: 65_536,
   /** Rows of a page of the operators' API, unless and at most. */

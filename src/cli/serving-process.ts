@@ -55,6 +55,10 @@ function openCalls(): ServingCalls {
     },
     describe: async () => (await begun.promise).gateway.describe(),
     metrics: async () => (await begun.promise).telemetry.metricsSnapshot(),
+    running: async () => (await begun.promise).gateway.running(),
+    refusals: async () => (await begun.promise).gateway.refusals(),
+    reasons: async () => (await begun.promise).gateway.reasons(),
+    lookForCancelled: async () => (await begun.promise).gateway.lookForCancelled(),
     leave: async () => (await begun.promise).gateway.leave(),
     drain: async () => (await begun.promise).gateway.drain(),
     async end() {

@@ -4,8 +4,17 @@ import type { SettlementOutcome } from "../ledger/receipt.ts";
 
 /** A generation in the hands of its caller, from before it is admitted until after it has ended. */
 export interface ServedGeneration extends RunningGeneration {
+  /** Where it is, for operators. */
+  readonly progress: Progress;
   /** Ends it for a fault of the service: the caller gets the failure and pays nothing. */
   fail(failure: Failure): void;
+}
+
+/** How far a generation is. */
+export interface Progress {
+  readonly requestId: string;
+  /** As far as they are known while it runs. */
+  readonly outputTokens: number;
 }
 
 /** A fault of the service, in a generation that the deployment was serving well. */
@@ -19,12 +28,15 @@ export interface Control extends ServedGeneration {
   /** Whether it was cancelled or stopped. */
   readonly stopped: boolean;
   readonly fault: ServiceFault | null;
+  /** From now on the progress has these tokens. */
+  count(outputTokens: () => number): void;
   attach(upstream: RunningGeneration): void;
   stop(failure: Failure, outcome: SettlementOutcome): void;
 }
 
 /** Opens the control of a generation that is not started yet. */
-export function openControl(): Control {
+export function openControl(requestId: string): Control {
+  let outputTokens = none;
   let upstream: RunningGeneration | null = null;
   let paused = false;
   let stopped = false;
@@ -43,6 +55,10 @@ export function openControl(): Control {
   }
 
   return {
+    get progress() {
+      return { requestId, outputTokens: outputTokens() };
+    },
+    count: (tokens) => void (outputTokens = tokens),
     get stopped() {
       return stopped;
     },
@@ -65,4 +81,8 @@ export function openControl(): Control {
     stop,
     fail: (failure) => stop(failure, "failed"),
   };
+}
+
+function none(): number {
+  return 0;
 }

@@ -4,6 +4,7 @@ import { DeploymentRefusal } from "../deployment/deployment-refusal.ts";
 import type { Finish, GenerationEvent, Usage } from "../conversation/generation-event.ts";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import type { Admission, Caller, Ledger, Settlement } from "../ledger/ledger.ts";
+import type { LossReason } from "../ledger/lease-keeper.ts";
 import type { RequestId } from "../ledger/records.ts";
 import type { SettlementOutcome } from "../ledger/receipt.ts";
 import { systemTimers, type Timers } from "../timers.ts";
@@ -50,10 +51,10 @@ export interface AnswerSink {
   end(ending: AnswerEnding, facts: GenerationFacts | null): void;
 }
 
-/** Keeps the leases of running reservations; `onLost` is called when one could not be renewed. */
+/** Keeps the leases of running reservations; `onLost` is called when one could not be renewed, or its request was cancelled. */
 export interface Leases {
   /** `askedAtMs`: monotonic time just before the admission was asked for; the lease cannot have begun earlier. */
-  hold(requestId: RequestId, onLost: () => void, askedAtMs: number): void;
+  hold(requestId: RequestId, onLost: (why: LossReason) => void, askedAtMs: number): void;
   settling(requestId: RequestId): void; // its settlement is sent now: it can no longer be lost
   drop(requestId: RequestId): void;
 }
@@ -75,7 +76,7 @@ export function serveGeneration(
   sink: AnswerSink,
   parts: GenerationParts,
 ): ServedGeneration {
-  const control = openControl();
+  const control = openControl(order.requestId);
   // It never rejects: what goes wrong becomes the answer's end.
   void admitAndStart(order, sink, { ...parts, control });
   return control;
@@ -119,7 +120,8 @@ async function admitAndStart(
     generation.end({ type: "cancelled" });
     return;
   }
-  const loseLease = (): void => control.stop(leaseFailure(), "lease-lost");
+  const loseLease = (why: LossReason): void =>
+    control.stop(why === "lease-lost" ? leaseFailure() : cancelledFailure(), why);
   parts.leases.hold(order.requestId, loseLease, askedAtMs);
   control.attach(deployment.start(promptOf(order), admission.allowance, generation));
 }
@@ -169,6 +171,7 @@ function openAdmittedGeneration(
   let meter = meterOf(order, allowance);
   let cuts = 0;
   const eventOrder = openEventOrderCheck();
+  control.count(() => meter.usage(null).outputTokens);
 
   const elapsedMs = (): number => Math.round(parts.monotonicMs() - admittedAtMs);
 
@@ -344,6 +347,13 @@ function leaseFailure(): Failure {
     "overloaded",
     "The service lost its connection to the ledger while this answer was running. Nothing was charged. Try again.",
     { retryAfterSeconds: 5 },
+  );
+}
+
+function cancelledFailure(): Failure {
+  return new Failure(
+    "cancelled_by_operator",
+    "An operator of this service has cancelled the request. Nothing was charged. Ask the operator before you send it again.",
   );
 }
 

@@ -7,17 +7,23 @@ import { systemTimers, type Timers } from "../timers.ts";
 /** Keeps the leases of this process's reservations, and gives back what dead processes held. */
 export interface LeaseKeeper extends AsyncDisposable {
   /**
-   * From now on the lease is renewed; `onLost` is called once when that could not be done in time. `askedAtMs` is the
-   * monotonic time just before the admission was asked for: the lease cannot have begun earlier.
+   * From now on the lease is renewed; `onLost` is called once when that could not be done in time, or when an operator
+   * cancelled the request. `askedAtMs` is the monotonic time just before the admission was asked for: the lease cannot
+   * have begun earlier.
    */
-  hold(requestId: RequestId, onLost: () => void, askedAtMs?: number): void;
+  hold(requestId: RequestId, onLost: (why: LossReason) => void, askedAtMs?: number): void;
   /**
    * The settlement of this request has been sent: its lease is still renewed, but where `renew` no longer has it, that
    * settlement was committed, and there is nothing left to cancel.
    */
   settling(requestId: RequestId): void;
   drop(requestId: RequestId): void;
+  /** Renews now, to learn what operators have cancelled. */
+  look(): void;
 }
+
+/** Why a generation must end: its lease could not be renewed, or an operator cancelled it. */
+export type LossReason = "lease-lost" | "cancelled-by-operator";
 
 /** Business events of leases; telemetry/events.ts has them. */
 export interface LeaseTelemetry {
@@ -46,12 +52,12 @@ interface Held {
   endsAtMs: number;
   /** `onLost` is not called any more: the generation was cancelled, or its settlement is on the way. */
   over: boolean;
-  readonly onLost: () => void;
+  readonly onLost: (why: LossReason) => void;
 }
 
 /** Renews the leases held here every third of a lease, and then gives back what other leases have ended; at once at the start. */
 export function openLeaseKeeper(
-  ledger: Pick<Ledger, "renew" | "expire" | "giveBackDead">,
+  ledger: Pick<Ledger, "renew" | "cancelledGenerations" | "expire" | "giveBackDead">,
   parts: LeaseKeeperParts,
 ): LeaseKeeper {
   const { leaseMs, monotonicMs, telemetry, timers } = withDefaults(parts);
@@ -63,13 +69,15 @@ export function openLeaseKeeper(
   let ticking = tick();
   const deadWatch = openDeadWatch(ledger, {
     ...withDefaults(parts),
-    onDoubt() {
-      doubted = true;
-      if (!resting || closed) return;
-      timers.clear(nextTick);
-      ticking = tick();
-    },
+    onDoubt: look,
   });
+
+  function look(): void {
+    doubted = true;
+    if (!resting || closed) return;
+    timers.clear(nextTick);
+    ticking = tick();
+  }
 
   async function tick(): Promise<void> {
     const startedAtMs = monotonicMs();
@@ -80,6 +88,7 @@ export function openLeaseKeeper(
       const asked = leases.all();
       if (asked.size === 0) return;
       leases.renewed(asked, await ledger.renew([...asked.keys()]), startedAtMs);
+      leases.cancelled(await ledger.cancelledGenerations());
     });
     const expired = await attempt("expire", async () => {
       const count = await ledger.expire();
@@ -106,6 +115,7 @@ export function openLeaseKeeper(
     hold: leases.hold,
     settling: leases.settling,
     drop: leases.drop,
+    look,
     async [Symbol.asyncDispose]() {
       closed = true;
       timers.clear(nextTick);
@@ -142,6 +152,8 @@ interface HeldLeases {
     ours: ReadonlySet<RequestId>,
     startedAtMs: number,
   ): void;
+  /** Operators cancelled these, here or on other replicas. */
+  cancelled(requestIds: readonly RequestId[]): void;
   close(): void;
 }
 
@@ -159,7 +171,7 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
     telemetry.leasesLost({ count: fresh.length });
     for (const one of fresh) {
       one.over = true;
-      one.onLost();
+      one.onLost("lease-lost");
     }
   }
 
@@ -198,6 +210,15 @@ function openHeldLeases(parts: HeldParts): HeldLeases {
         else if (held.delete(requestId)) lost.push(one);
       }
       cancel(lost);
+    },
+    cancelled(requestIds) {
+      for (const requestId of requestIds) {
+        const one = held.get(requestId);
+        if (one === undefined || one.over) continue;
+        // Its lease is still renewed, until its settlement is committed.
+        one.over = true;
+        one.onLost("cancelled-by-operator");
+      }
     },
     close() {
       closed = true;

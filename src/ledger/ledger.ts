@@ -4,6 +4,7 @@ import type { AuditQuery, AuditRow } from "./administration/audit.ts";
 import type { KeyPatch, KeyPolicy } from "./administration/key-administration.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
 import type { SessionRecord } from "./administration/session-administration.ts";
+import type { ReplicaFacts, ReplicaRecord } from "./administration/replica-administration.ts";
 import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
@@ -102,6 +103,8 @@ export interface Ledger extends AsyncDisposable {
   admit(order: AdmitOrder): Promise<Admission>;
   /** Answers those of the reservations that are still open, with their leases prolonged; the others must be cancelled. */
   renew(requestIds: readonly RequestId[]): Promise<ReadonlySet<RequestId>>;
+  /** Running requests, of all processes, that operators have cancelled: they are to be ended and settled for nothing. */
+  cancelledGenerations(): Promise<readonly RequestId[]>;
   /** Idempotent; charges 0 after expiry. Retried inside until it is committed or the ledger is closed. */
   settle(settlement: Settlement): Promise<Settled>;
   /** Gives back reservations whose lease has ended; returns how many. Forgets rate tickets that are out of every window. */
@@ -132,9 +135,8 @@ export interface ShownKey<Secret extends string | null> {
  * The operator's half of the ledger. All promises reject with an OperatorError for a mistake of the operator's. `Secret` is
  * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
  */
-export interface LedgerAdministration<
-  Secret extends string | null = string,
-> extends OperatorsAdministration<Secret> {
+export interface LedgerAdministration<Secret extends string | null = string>
+  extends OperatorsAdministration<Secret>, ReplicasAdministration {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
@@ -201,6 +203,21 @@ export interface OperatorsAdministration<Secret extends string | null = string> 
   /** False: there was none. */
   endSession(presented: string): Promise<boolean>;
   listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
+/** What of the operator's half is about what runs. */
+export interface ReplicasAdministration {
+  /** Ends a running request soon, for nothing; its receipt as it is now. */
+  cancelGeneration(requestId: string): Promise<Receipt>;
+  /** Running requests, of all processes, that were cancelled so. */
+  cancelledGenerations(): Promise<readonly RequestId[]>;
+  /** Says what a replica is; answers what was asked of it meanwhile. */
+  reportReplica(id: string, facts: ReplicaFacts): Promise<ReplicaRecord>;
+  forgetReplica(id: string): Promise<void>;
+  /** Those seen in the last minute. */
+  listReplicas(): Promise<readonly ReplicaRecord[]>;
+  /** Asks a replica to drain and end. */
+  drainReplica(id: string): Promise<ReplicaRecord>;
 }
 
 /** An operator, and a code that signs it in once. */

@@ -22,6 +22,7 @@ export type SettlementOutcome =
   | "cancelled-before-output"
   | "refused" // by the deployment, before it generated
   | "failed"
+  | "cancelled-by-operator"
   | "lease-lost";
 
 /** What one request reserved and what it was charged; while it runs, what it holds. Times as `Ledger` has them. */

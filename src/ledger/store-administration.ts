@@ -7,6 +7,7 @@ import { OperatorError } from "./operator-error.ts";
 import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
+import { administerReplicas } from "./store-replicas.ts";
 import type { RunOperation } from "./store-operations.ts";
 
 /** The operator's half of the ledger, over a store. */
@@ -36,6 +37,7 @@ export function openStoreAdministration(
     sealKeys: () => run("sealKeys", { ...newSealKey(), by }),
     rotateSealKey: () => run("addSealKey", { ...newSealKey(), by }),
     ...administerOperators(run, by),
+    ...administerReplicas(run, by),
     async showReceipt(requestId) {
       const receipt = await run("receipt", { requestId, accountId: null });
       if (receipt !== null) return receipt;

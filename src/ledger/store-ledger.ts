@@ -112,6 +112,7 @@ function hotHalf(
       await run("giveTicketBack", caller);
     },
     admit: (order) => run("admit", order),
+    cancelledGenerations: () => run("cancelledGenerations", null),
     renew: async (requestIds) => new Set(await run("renew", requestIds)),
     ...settling,
     async expire() {

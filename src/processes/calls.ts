@@ -31,6 +31,10 @@ export interface ServingCalls {
   start(order: ServingOrder): Promise<ServingStart>;
   describe(argument: null): Promise<DeploymentDescription>;
   metrics(argument: null): Promise<MetricsSnapshot>;
+  running(argument: null): ReturnType<Gateway["running"]>;
+  refusals(argument: null): ReturnType<Gateway["refusals"]>;
+  reasons(argument: null): ReturnType<Gateway["reasons"]>;
+  lookForCancelled(argument: null): Promise<void>;
   leave(argument: null): Promise<void>;
   drain(argument: null): Promise<void>;
   /** Ends what is still under way, and then the process. */

@@ -174,6 +174,7 @@ function asOne(
       );
       return description;
     },
+    ...looksOf(pool),
     leave() {
       state.leaving = true;
       for (const { channel } of pool.serving) channel.tell("leave", null);
@@ -185,6 +186,33 @@ function asOne(
     async end() {
       await gateway.drain();
       await Promise.all(pool.serving.map((one) => endServing(one, timers)));
+    },
+  };
+}
+
+/** What operators see of all processes together. One that dies meanwhile has nothing to say. */
+function looksOf(
+  pool: ServingPool,
+): Pick<Gateway, "running" | "refusals" | "reasons" | "lookForCancelled"> {
+  const gather = async <Answer>(
+    ask: (channel: Serving["channel"]) => Promise<Answer>,
+  ): Promise<readonly Answer[]> => {
+    const answers = await Promise.allSettled(pool.serving.map(({ channel }) => ask(channel)));
+    return answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  };
+  return {
+    running: async () => (await gather((channel) => channel.ask("running", null))).flat(),
+    refusals: async () =>
+      (await gather((channel) => channel.ask("refusals", null)))
+        .flat()
+        .toSorted((one, other) => other.atMs - one.atMs)
+        .slice(0, limits.refusalsKept),
+    reasons: async () =>
+      Object.assign({}, ...(await gather((channel) => channel.ask("reasons", null)))) as Awaited<
+        ReturnType<Gateway["reasons"]>
+      >,
+    lookForCancelled() {
+      for (const { channel } of pool.serving) channel.tell("lookForCancelled", null);
     },
   };
 }

@@ -5,7 +5,15 @@ export const knownLabels = {
   code: Object.keys(failureKinds),
   format: ["chat-completions", "responses", "messages"],
   streamed: ["false", "true"],
-  outcome: ["completed", "cancelled", "cancelled-before-output", "refused", "failed", "lease-lost"],
+  outcome: [
+    "completed",
+    "cancelled",
+    "cancelled-before-output",
+    "refused",
+    "failed",
+    "cancelled-by-operator",
+    "lease-lost",
+  ],
   operation: ["settle", "renew", "expire"],
   /** What engines refuse with. */
   status: ["400", "401", "403", "404", "413", "422", "429"],

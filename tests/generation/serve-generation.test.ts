@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LossReason } from "../../src/ledger/lease-keeper.ts";
 import type { Deployment, Ending, GenerationSink } from "../../src/deployment/deployment.ts";
 import { DeploymentRefusal } from "../../src/deployment/deployment-refusal.ts";
 import { Failure } from "../../src/failure.ts";
@@ -31,7 +32,7 @@ function begin(faults: {
   const settlements: Settlement[] = [];
   const calls: string[] = [];
   const prompts: unknown[] = [];
-  const leases = new Map<string, () => void>();
+  const leases = new Map<string, (why: LossReason) => void>();
   const settling: string[] = [];
   let facts: GenerationFacts | null = null;
   const started = Promise.withResolvers<GenerationSink>();
@@ -239,9 +240,21 @@ describe("serving a generation", () => {
     const sink = await one.sink;
     sink.accepted();
     sink.events(piece, null);
-    one.leases.get("req_1")?.();
+    one.leases.get("req_1")?.("lease-lost");
     expect(await one.ended).toMatchObject({ type: "failed", failure: { code: "overloaded" } });
     expect(one.settlements).toMatchObject([{ outcome: "lease-lost", usage: null }]);
+  });
+
+  it("cancels, says so and charges nothing when an operator cancelled it", async () => {
+    const one = begin({});
+    const sink = await one.sink;
+    sink.accepted();
+    sink.events(piece, null);
+    expect(one.served.progress).toEqual({ requestId: "req_1", outputTokens: 1 });
+    one.leases.get("req_1")?.("cancelled-by-operator");
+    const ending = await one.ended;
+    expect(ending).toMatchObject({ type: "failed", failure: { code: "cancelled_by_operator" } });
+    expect(one.settlements).toMatchObject([{ outcome: "cancelled-by-operator", usage: null }]);
   });
 
   it("does not start when the client left while it was being admitted", async () => {

@@ -58,6 +58,8 @@ interface Scene extends AsyncDisposable {
   expired: number;
   dead: GivenBack;
   look?: () => Promise<GivenBack>;
+  /** What operators have cancelled. */
+  cancelled: readonly RequestId[];
   /** How long the machine has stood still: the monotonic clock did not see it. */
   suspendedMs: number;
 }
@@ -70,8 +72,9 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
   const renewals: Scene["renewals"] = [];
   const expiries: number[] = [];
   const looks: number[] = [];
-  const port: Pick<Scene, "renew" | "expired" | "dead" | "look" | "suspendedMs"> = {
+  const port: Pick<Scene, "renew" | "expired" | "dead" | "look" | "suspendedMs" | "cancelled"> = {
     renew,
+    cancelled: [],
     expired: 0,
     dead: { count: 0, known: true },
     suspendedMs: 0,
@@ -82,6 +85,7 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
         renewals.push([time.nowMs, ids]);
         return port.renew(ids);
       },
+      cancelledGenerations: () => Promise.resolve(port.cancelled),
       expire() {
         expiries.push(time.nowMs);
         return port.expired < 0
@@ -171,6 +175,31 @@ describe("the lease keeper", () => {
     expect(first).toEqual([20_000]);
     expect(second).toEqual([]);
     expect(scene.events).toEqual(["lost 1"]);
+  });
+
+  test("ends what an operator cancelled with the next renewal, once, and renews it until it is settled", async () => {
+    await using scene = openScene();
+    const ended: string[] = [];
+    scene.keeper.hold("req_1", (why) => void ended.push(`${why} at ${String(scene.time.nowMs)}`));
+    const settling = hold(scene, "req_2");
+    scene.keeper.settling("req_2");
+    await scene.time.advance(1_000);
+    scene.cancelled = ["req_1", "req_2", "req_elsewhere"];
+    await scene.time.advance(60_000);
+    expect(ended).toEqual(["cancelled-by-operator at 20000"]);
+    expect(settling).toEqual([]);
+    expect(scene.renewals.at(-1)?.[1]).toEqual(["req_1", "req_2"]);
+    expect(scene.events).toEqual([]);
+  });
+
+  test("looks for what was cancelled at once where it is told to", async () => {
+    await using scene = openScene();
+    const lost = hold(scene, "req_1");
+    await scene.time.advance(1_000);
+    scene.cancelled = ["req_1"];
+    scene.keeper.look();
+    await scene.time.advance(1);
+    expect(lost).toEqual([1_000]);
   });
 
   test("cancels 10 s before the lease ends what could not be renewed, and tries more often meanwhile", async () => {

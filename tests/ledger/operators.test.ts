@@ -196,6 +196,80 @@ describe.each([
         expect(await ledger.openSession({ type: "code", presented })).toBeNull();
     });
 
+    test("a running request is cancelled by a mark that its process learns, and holds on until it has ended", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 10n ** 12n);
+      const { secret } = await ledger.createKey(id, "web");
+      const order = orderOf(await ledger.authorize(secret, true), { requestId: "req_cancel" });
+      await ledger.admit(order);
+      const olga = ledger.administer({ actor: "oper_olga", once: null });
+      expect(await refusal(olga.cancelGeneration("req_none"))).toBe("not_found");
+      expect(await ledger.cancelledGenerations()).toEqual([]);
+      const cancelled = await olga.cancelGeneration("req_cancel");
+      expect(cancelled).toMatchObject({ requestId: "req_cancel", state: "open" });
+      await olga.cancelGeneration("req_cancel");
+      expect(await ledger.cancelledGenerations()).toEqual(["req_cancel"]);
+      expect([...(await ledger.renew(["req_cancel"]))]).toEqual(["req_cancel"]);
+      expect((await ledger.showAccount(id)).heldNanos).toBeGreaterThan(0n);
+      const settlement = { ...settlementOf(order), outcome: "cancelled-by-operator", usage: null };
+      await ledger.settle(settlement as Parameters<typeof ledger.settle>[0]);
+      expect(await ledger.cancelledGenerations()).toEqual([]);
+      expect(await refusal(olga.cancelGeneration("req_cancel"))).toBe("not_possible");
+      expect(await ledger.showAccount(id)).toMatchObject({
+        balanceNanos: 10n ** 12n,
+        heldNanos: 0n,
+      });
+      const log = await ledger.listAudit({ ...everything, action: "generation.cancel" });
+      expect(log).toMatchObject([
+        { actor: "oper_olga", target: "req_cancel", after: { account: id } },
+      ]);
+      expect((await ledger.verify([])).problems).toEqual([]);
+    });
+
+    test("replicas say what they are, and learn that they are to drain", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const facts = {
+        version: "1.2.3",
+        host: "one",
+        processId: 17,
+        operators: "http://127.0.0.1:8081",
+        running: 2,
+        draining: false,
+        reasons: { deployment: "away" },
+        settings: { TRIBUTARY_PORT: "abc" },
+      };
+      const first = await ledger.reportReplica("a", facts);
+      expect(first).toEqual({
+        id: "a",
+        startedAtMs: 1_000_000,
+        seenAtMs: 1_000_000,
+        drainAskedBy: null,
+        facts,
+      });
+      stage.later(30_000);
+      await ledger.reportReplica("b", facts);
+      const olga = ledger.administer({ actor: "oper_olga", once: null });
+      await olga.drainReplica("a");
+      await ledger.drainReplica("a");
+      const again = await ledger.reportReplica("a", { ...facts, running: 3 });
+      expect(again).toEqual({
+        ...first,
+        seenAtMs: 1_030_000,
+        drainAskedBy: "oper_olga",
+        facts: { ...facts, running: 3 },
+      });
+      expect((await ledger.listReplicas()).map(({ id }) => id)).toEqual(["a", "b"]);
+      stage.later(59_999);
+      await ledger.reportReplica("b", facts);
+      stage.later(1);
+      expect((await ledger.listReplicas()).map(({ id }) => id)).toEqual(["b"]);
+      expect(await refusal(olga.drainReplica("a"))).toBe("not_found");
+      await ledger.forgetReplica("b");
+      expect(await ledger.listReplicas()).toEqual([]);
+    });
+
     test("a name is one operator's at a time", async () => {
       await using stage = await open();
       const { record } = await stage.ledger.createOperator(owner);

@@ -10,7 +10,7 @@ export interface Story {
   readonly said: Said;
   readonly servedBy: Process;
   /** What ended it first; null: nothing did. */
-  stoppedBy: "client" | "lease" | "service" | null;
+  stoppedBy: "client" | "lease" | "operator" | "service" | null;
   /** What the service answered its client; null: nothing yet. */
   told: { readonly type: string; readonly code: string | null } | null;
   /** When its settlement was first sent, by the clock that never jumps. */
@@ -41,6 +41,7 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
   // The answer was lost: what it may have reserved is given back.
   if (notAdmitted) return { outcome: "failed", usage: null };
   if (stoppedBy === "lease") return { outcome: "lease-lost", usage: null };
+  if (stoppedBy === "operator") return { outcome: "cancelled-by-operator", usage: null };
   if (stoppedBy === "service") return { outcome: "failed", usage: null };
   // Running usage, else our own count.
   const input = said.runningInput ?? plan.inputTokensEstimate;

@@ -24,6 +24,7 @@ export interface ModelReservation {
   outcome: string | null;
   charged: bigint;
   leaseUntil: number;
+  cancelled: boolean;
 }
 interface Ticket {
   readonly id: string;
@@ -98,6 +99,10 @@ export class Model {
         return this.settle(argument as SettleArgument);
       case "renew":
         return this.renew(argument as readonly string[], nowMs);
+      case "cancelGeneration":
+        return this.cancel((argument as { requestId: string }).requestId);
+      case "cancelledGenerations":
+        return ["cancelled", ...this.cancelled().toSorted()];
       case "expire":
         return this.expire(nowMs);
       case "giveBackDead":
@@ -140,6 +145,7 @@ export class Model {
       outcome: null,
       charged: 0n,
       leaseUntil: nowMs + this.rules.leaseMs,
+      cancelled: false,
     });
     return ["admitted", allowance, reserved];
   }
@@ -209,6 +215,22 @@ export class Model {
       if (reservation !== undefined) reservation.leaseUntil = nowMs + this.rules.leaseMs;
     }
     return ["renewed", ...ours.toSorted()];
+  }
+
+  /** It still runs: nothing is given back before its process has ended it. */
+  private cancel(id: string): Told {
+    const reservation = this.reservations.get(id);
+    if (reservation === undefined) return "not_found";
+    if (reservation.state !== "open") return "not_possible";
+    reservation.cancelled = true;
+    return "done";
+  }
+
+  private cancelled(): string[] {
+    const cancelled = [...this.reservations].filter(
+      ([, one]) => one.cancelled && one.state === "open",
+    );
+    return cancelled.map(([id]) => id);
   }
 
   private expire(nowMs: number): Told {

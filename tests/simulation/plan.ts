@@ -115,6 +115,7 @@ export type Happening =
   | { readonly type: "takeback"; readonly accountId: AccountId; readonly percent: number }
   | { readonly type: "revoke"; readonly keyId: KeyId }
   | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
+  | { readonly type: "cancel"; readonly requestId: RequestId }
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
@@ -167,6 +168,7 @@ export function planOf(seed: number): Plan {
   if (busy) incidents.push(stopOnTheWay(random, requests));
   for (let left = random.between(0, 5); left > 0; left -= 1)
     incidents.push(incidentOf(random, { accounts, long, requests, replicas, spanMs }));
+  incidents.push(...cancelsOf(openSequence(seed + 1_000_003), requests));
   return {
     rules,
     replicas,
@@ -175,6 +177,14 @@ export function planOf(seed: number): Plan {
     incidents,
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
   };
+}
+
+/** An operator cancels a request; a sequence of its own, which moves nothing else of the plan. */
+function cancelsOf(random: Sequence, requests: readonly RequestPlan[]): Incident[] {
+  if (!random.chance(0.3)) return [];
+  const { id: requestId } = random.pick(requests);
+  const phase = random.pick([...phases, "admitted", "accepted", "output", "output"] as const);
+  return [{ when: { requestId, phase }, what: { type: "cancel", requestId } }];
 }
 
 /** A replica stands still with a call on its way, for longer than the rate's window and until others have filled the next. */

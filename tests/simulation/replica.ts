@@ -5,7 +5,11 @@ import {
   type AnswerSink,
   type GenerationOrder,
 } from "../../src/generation/serve-generation.ts";
-import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
+import {
+  openLeaseKeeper,
+  type LeaseKeeper,
+  type LossReason,
+} from "../../src/ledger/lease-keeper.ts";
 import type { Caller, Ledger } from "../../src/ledger/ledger.ts";
 import { openStoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { StoreClient } from "../../src/ledger/store-operations.ts";
@@ -137,10 +141,11 @@ export class Replica {
       }),
       leases: {
         hold: (requestId, onLost, askedAtMs) => {
-          const lost = (): void => {
-            if (story.said.ending === null) story.stoppedBy ??= "lease";
-            world.note(() => `${this.process.name}  loses the lease of ${requestId}`);
-            onLost();
+          const lost = (why: LossReason): void => {
+            if (story.said.ending === null)
+              story.stoppedBy ??= why === "lease-lost" ? "lease" : "operator";
+            world.note(() => `${this.process.name}  has to end ${requestId}: ${why}`);
+            onLost(why);
           };
           this.keeper.hold(requestId, lost, askedAtMs);
         },

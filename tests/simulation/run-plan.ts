@@ -352,6 +352,10 @@ class Run {
           status: what.type === "enable" ? "active" : "disabled",
         });
         return;
+      case "cancel":
+        await this.operate("cancelGeneration", { requestId: what.requestId });
+        this.watchCancelled(what.requestId);
+        return;
       case "clock-jump":
         world.jumpedMs += what.byMs;
         this.clockJumped = true;
@@ -372,6 +376,22 @@ class Run {
       default:
         what satisfies never;
     }
+  }
+
+  /** A process that lives and reaches its store ends what was cancelled within a third of a lease. */
+  private watchCancelled(id: string): void {
+    const { plan, world } = this;
+    const reservation = this.tables.model.reservations.get(id);
+    if (reservation?.cancelled !== true) return;
+    const withinMs = plan.rules.leaseMs / 3 + slackMs;
+    world.after(withinMs, `${id} has ended`, null, () => {
+      const story = this.stories.get(id);
+      if (story === undefined || story.servedBy.disturbed || !story.servedBy.alive) return;
+      if (plan.weather > 0 || this.wasAway || story.notAdmitted) return;
+      const ended = story.stoppedBy !== null || story.said.ending !== null;
+      if (!ended)
+        this.fail(new Violation("a cancelled request ends within a third of a lease", id));
+    });
   }
 
   private happenTo(what: Extract<Happening, { readonly replica: number }>): void {

@@ -48,6 +48,7 @@ export interface ObservedReservation {
   /** 0 while it is open. */
   readonly charged: bigint;
   readonly leaseUntil: number;
+  readonly cancelled: boolean;
 }
 export interface ObservedTicket {
   readonly key: string;
@@ -90,6 +91,7 @@ export function observedOf(rows: {
       reserved: wholeOf(row["reserved_nanos"]),
       charged: wholeOf(row["charged_nanos"] ?? 0n),
       leaseUntil: Number(row["lease_until_ms"]),
+      cancelled: row["cancelled_by"] !== null,
     })),
     entries: rows.entries.map((row) => ({
       account: row["account_id"] as string,
@@ -115,7 +117,7 @@ function wholeOf(value: unknown): bigint {
 export const columns = {
   account: "id, status, balance_nanos, held_nanos, running, entries",
   reservation:
-    "request_id, account_id, state, outcome, label, allowance, reserved_nanos, charged_nanos, lease_until_ms",
+    "request_id, account_id, state, outcome, label, allowance, reserved_nanos, charged_nanos, lease_until_ms, cancelled_by",
   entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
   ticket: "key_id, at_ms",
 } as const;

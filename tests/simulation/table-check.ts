@@ -246,6 +246,8 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
     }
     case "renew":
       return ["renewed", ...(value as readonly string[]).toSorted()];
+    case "cancelledGenerations":
+      return ["cancelled", ...(value as readonly string[]).toSorted()];
     case "expire":
       return ["expired", value as number];
     case "giveBackDead":

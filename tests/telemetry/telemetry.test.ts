@@ -43,6 +43,7 @@ const outcomes = {
   "cancelled-before-output": true,
   refused: true,
   failed: true,
+  "cancelled-by-operator": true,
   "lease-lost": true,
 } satisfies Record<SettlementOutcome, true>;
 

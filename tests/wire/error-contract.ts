@@ -55,6 +55,12 @@ export const errorContract = {
     messages: "permission_error",
     responseFailed: "invalid_prompt",
   },
+  cancelled_by_operator: {
+    status: 403,
+    openai: ["permission_error", "cancelled_by_operator"],
+    messages: "permission_error",
+    responseFailed: "invalid_prompt",
+  },
   not_found: {
     status: 404,
     openai: ["invalid_request_error", "not_found"],

@@ -20,6 +20,7 @@ import {
   revokeKey,
   rotateKey,
 } from "./key-administration.ts";
+import { cancelGeneration, cancelledGenerations } from "./generation-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { runOnce } from "./once.ts";
 import {
@@ -28,6 +29,12 @@ import {
   listOperators,
   revokeOperator,
 } from "./operator-administration.ts";
+import {
+  drainReplica,
+  forgetReplica,
+  listReplicas,
+  reportReplica,
+} from "./replica-administration.ts";
 import {
   createFirstOperator,
   createLoginCode,
@@ -40,6 +47,7 @@ import type { Steps } from "./steps.ts";
 
 /** Operations that only read: one snapshot each. */
 const looks = {
+  cancelledGenerations,
   findKey,
   findKeys,
   findOperator,
@@ -48,6 +56,7 @@ const looks = {
   listAudit,
   listKeys,
   listOperators,
+  listReplicas,
   pageAccounts,
   pageEntries,
   pageReceipts,
@@ -57,6 +66,7 @@ const looks = {
 /** Operations that write: one transaction each. */
 const changes = {
   addSealKey,
+  cancelGeneration,
   changeAccount,
   changeKey,
   createAccount,
@@ -66,8 +76,11 @@ const changes = {
   createLoginCode,
   createOperator,
   creditAccount,
+  drainReplica,
   endSession,
+  forgetReplica,
   openSession,
+  reportReplica,
   revokeKey,
   revokeOperator,
   rotateKey,

@@ -24,6 +24,7 @@ export const openaiErrorCodeSchema = z.enum([
   "invalid_api_key",
   "insufficient_quota",
   "account_disabled",
+  "cancelled_by_operator",
   "not_found",
   "method_not_allowed",
   "upgrade_required",

@@ -10,6 +10,7 @@ import { sessions } from "./0012-sessions.ts";
 import { prices } from "./0013-prices.ts";
 import { references } from "./0015-references.ts";
 import { labels } from "./0016-labels.ts";
+import { replicas } from "./0017-replicas.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -41,4 +42,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0014-budgets", oldest: 7, sql: budgets },
   { name: "0015-references", oldest: 7, sql: references },
   { name: "0016-labels", oldest: 7, sql: labels },
+  { name: "0017-replicas", oldest: 7, sql: replicas },
 ];

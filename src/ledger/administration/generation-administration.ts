@@ -1,0 +1,54 @@
+import { OperatorError } from "../operator-error.ts";
+import { type Receipt, receiptColumns, receiptOf } from "../receipt.ts";
+import type { RequestId } from "../records.ts";
+import { idOf } from "../row.ts";
+import { audit } from "./audit.ts";
+import type { ChangeContext } from "./changed-by.ts";
+import { ask, askOne, type Steps } from "./steps.ts";
+
+/**
+ * Marks a running request: the process that serves it learns that with its next renewal of leases, ends it and settles it
+ * for nothing. Until then it holds its slot and its credit, since it still runs.
+ */
+export function* cancelGeneration(
+  { requestId }: { readonly requestId: string },
+  context: ChangeContext,
+): Steps<Receipt> {
+  const row = yield* askOne(
+    `select ${receiptColumns} from tributary.reservation where request_id = $1`,
+    requestId,
+  );
+  if (row === null)
+    throw new OperatorError(
+      "not_found",
+      `There is no request ${requestId} in this ledger. GET /generations lists what runs.`,
+    );
+  const receipt = receiptOf(row);
+  const marked = yield* ask(
+    `update tributary.reservation set cancelled_by = $2
+     where request_id = $1 and state = 'open' and cancelled_by is null returning request_id`,
+    requestId,
+    context.actor,
+  );
+  if (marked.length > 0)
+    yield* audit(context, {
+      action: "generation.cancel",
+      target: requestId,
+      before: null,
+      after: { account: receipt.accountId, key: receipt.keyId },
+    });
+  else if (receipt.state !== "open")
+    throw new OperatorError(
+      "not_possible",
+      `Request ${requestId} has ended already. Its receipt says how.`,
+    );
+  return receipt;
+}
+
+/** The running requests, of all processes, that an operator has cancelled. */
+export function* cancelledGenerations(): Steps<readonly RequestId[]> {
+  const rows = yield* ask(
+    "select request_id from tributary.reservation where state = 'open' and cancelled_by is not null",
+  );
+  return rows.map((row) => idOf(row, "request_id", "req_"));
+}
