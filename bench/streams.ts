@@ -40,7 +40,6 @@ export async function benchStreams(bench: {
     environment: {
       TRIBUTARY_GENERATIONS_MAX: most,
       TRIBUTARY_CONCURRENCY_PER_ACCOUNT: most,
-      TRIBUTARY_LOG_LEVEL: "warn",
     },
   };
   const checkouts = [

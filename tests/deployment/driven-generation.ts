@@ -5,7 +5,10 @@ import type {
   Connections,
   RequestHandler,
 } from "../../src/deployment/openai-compatible/connections.ts";
-import { openBurstTurns } from "../../src/deployment/openai-compatible/burst-turns.ts";
+import {
+  type BurstTurns,
+  openBurstTurns,
+} from "../../src/deployment/openai-compatible/burst-turns.ts";
 import { failureOfStreamError } from "../../src/deployment/openai-compatible/engine-failure.ts";
 import { UpstreamGeneration } from "../../src/deployment/openai-compatible/upstream-generation.ts";
 import { Failure } from "../../src/failure.ts";
@@ -49,6 +52,8 @@ interface DrivenOptions {
   readonly times?: { readonly firstEventMs: number; readonly silenceMs: number };
   /** What the client of a connection throws instead of sending the request. */
   readonly unsendable?: Error;
+  /** Shared with other generations; instead of turns of its own. */
+  readonly turns?: BurstTurns;
   /** What the sink does with it inside each of its batches. */
   readonly onEvents?: (generation: UpstreamGeneration) => void;
 }
@@ -92,10 +97,12 @@ export function driveGeneration(options: DrivenOptions): DrivenGeneration {
         handlers.push(handler);
       }),
       clock: { timers: clock, monotonicMs: clock.monotonicMs },
-      turns: openBurstTurns({
-        monotonicMs: clock.monotonicMs,
-        nextTurn: (callback) => void clock.set(callback, 0),
-      }),
+      turns:
+        options.turns ??
+        openBurstTurns({
+          monotonicMs: clock.monotonicMs,
+          nextTurn: (callback) => void clock.set(callback, 0),
+        }),
       hooks: drivenHooks(calls, options),
     },
   );

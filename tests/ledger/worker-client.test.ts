@@ -250,6 +250,32 @@ describe("a thread that dies", () => {
     expect(await dieAndAsk(1)).toBe(5);
   });
 
+  test("again and again is replaced after the longest wait, and no longer one", async () => {
+    const { client, clock, threads } = await openScene();
+    for (let died = 0; died < 12; died += 1) {
+      lastOf(threads).die();
+      await settle();
+      clock.monotonicMs += ledgerRestartLongestMs;
+      void ask(client);
+      await settle();
+    }
+    expect(threads).toHaveLength(13);
+  });
+
+  test("takes what was not sent yet with it: the next one hears only what is asked of it", async () => {
+    const { client, clock, threads } = await openScene();
+    const lost = ask(client);
+    lastOf(threads).die();
+    clock.monotonicMs += 1_000_000;
+    // Before the turn of the event loop in which the first call would have left.
+    const asked = ask(client);
+    lastOf(threads).tell({ type: "open" });
+    await settle();
+    lastOf(threads).answer();
+    expect([await lost, await asked]).toMatchObject([{ reason: "thread-ended" }, "done"]);
+    expect(lastOf(threads).calls).toHaveLength(1);
+  });
+
   test("late, after the next one has opened, takes nothing from that", async () => {
     const scene = await openScene();
     scene.thread.die();

@@ -6,21 +6,21 @@ import { driveGeneration } from "../driven-generation.ts";
 
 const { burstBytes, burstMs, burstTurns } = limits;
 
-describe("turns of bursts", () => {
-  /** The event loop in the hands of the test. */
-  function open() {
-    const clock = openManualTimers();
-    const next: (() => void)[] = [];
-    const turns = openBurstTurns({
-      monotonicMs: clock.monotonicMs,
-      nextTurn: (callback) => void next.push(callback),
-    });
-    const pass = (count: number): void => {
-      for (let turn = 0; turn < count; turn += 1) for (const call of next.splice(0)) call();
-    };
-    return { clock, next, pass, turns };
-  }
+/** The event loop in the hands of the test. */
+function open() {
+  const clock = openManualTimers();
+  const next: (() => void)[] = [];
+  const turns = openBurstTurns({
+    monotonicMs: clock.monotonicMs,
+    nextTurn: (callback) => void next.push(callback),
+  });
+  const pass = (count: number): void => {
+    for (let turn = 0; turn < count; turn += 1) for (const call of next.splice(0)) call();
+  };
+  return { clock, next, pass, turns };
+}
 
+describe("turns of bursts", () => {
   test("come to one answer in so many turns of the loop, in the order in which they began to wait", () => {
     const { next, pass, turns } = open();
     const taken: string[] = [];
@@ -70,8 +70,8 @@ describe("an answer that comes faster than any engine makes one", () => {
       Math.ceil(burstBytes / 54),
     );
 
-  async function bursting() {
-    const one = driveGeneration({ outputTokensMax: 65_536 });
+  async function bursting(options: Pick<Parameters<typeof driveGeneration>[0], "turns"> = {}) {
+    const one = driveGeneration({ outputTokensMax: 65_536, ...options });
     one.ask();
     one.answer();
     await one.send(burst());
@@ -114,5 +114,14 @@ describe("an answer that comes faster than any engine makes one", () => {
       ["pause"],
       0,
     ]);
+  });
+
+  test("leaves its turn to the next one when it was cancelled while it waited", async () => {
+    const { pass, turns } = open();
+    const first = await bursting({ turns });
+    const second = await bursting({ turns });
+    first.generation.cancel();
+    pass(burstTurns);
+    expect(held(second.calls)).toEqual(["pause", "resume"]);
   });
 });

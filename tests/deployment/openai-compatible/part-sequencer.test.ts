@@ -142,6 +142,15 @@ describe("calls without an index", () => {
   ])("%s are calls of their own", (_name, pieces, parts) => {
     expect(read(pieces)).toEqual(parts);
   });
+
+  test("whose later pieces have ids that nothing had before, and no name, go on", () => {
+    expect(
+      read([
+        [null, "a", "get", '{"x"'],
+        [null, "b", "", ":1}"],
+      ]),
+    ).toEqual([`a get ${one}`]);
+  });
 });
 
 test("a call that waits keeps its first name", () => {

@@ -117,8 +117,10 @@ describe("silence", () => {
     const one = await begun();
     one.clock.advance(silenceMs - 1);
     one.generation.pause();
+    one.generation.pause();
     one.clock.advance(10 * firstEventMs);
     expect(await one.outcome()).toBeNull();
+    one.generation.resume();
     one.generation.resume();
     expect(await one.outcome()).toBeNull();
     one.clock.advance(1);
