@@ -1,7 +1,7 @@
 // How numbers, times and names of the ledger are shown. Each is exact: what is shortened has the whole in its title.
 
 const whole = new Intl.NumberFormat("en-US");
-const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
 
 /** A count, with its thousands apart. */
 export function countText(count: number): string {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
+import { timeText } from "../words.ts";
 
 /** One line or area of a plot. */
 export interface Series {
@@ -21,14 +22,15 @@ export function Plot({
   times,
   title,
   widthMs,
-  timeText,
+  whenText,
 }: {
   readonly title: string;
   /** Milliseconds since 1970, the begin of each point. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  readonly timeText: (ms: number) => string;
+  /** What a point is called: when it begins. */
+  readonly whenText: (ms: number) => string;
   /** How long a point is. */
   readonly widthMs: number;
   readonly height?: number;
@@ -78,7 +80,7 @@ export function Plot({
     <figure class="plot">
       <figcaption>
         <span class="plot-title">{title}</span>
-        <span class="plot-when quiet">{at === null ? "all of it" : timeText(times[at] ?? 0)}</span>
+        <span class="plot-when quiet">{at === null ? "in all" : whenText(times[at] ?? 0)}</span>
         <ul class="plot-keys">
           {series.map(({ name, tone, values }) => (
             <li key={name}>
@@ -113,7 +115,7 @@ export function Plot({
               {times.map((ms, index) => (
                 <tr key={ms}>
                   <th scope="row">
-                    {linkOf === undefined ? timeText(ms) : <a href={linkOf(ms)}>{timeText(ms)}</a>}
+                    {linkOf === undefined ? whenText(ms) : <a href={linkOf(ms)}>{whenText(ms)}</a>}
                   </th>
                   {series.map(({ name, values }) => (
                     <td key={name} class="right number">
@@ -140,13 +142,12 @@ function optionsOf(
     readonly choose: (index: number | null) => void;
   },
 ): UPlot.Options {
-  const style = getComputedStyle(element);
-  const colour = (name: string): string => style.getPropertyValue(name).trim();
+  const colour = (name: string): string => colourOf(element, name);
   const axis = {
     stroke: colour("--plot-text"),
     grid: { stroke: colour("--plot-grid"), width: 1 },
     ticks: { show: false },
-    font: `11px ${colour("--font")}`,
+    font: `11px ${getComputedStyle(element).fontFamily}`,
   };
   return {
     width: element.clientWidth,
@@ -155,7 +156,13 @@ function optionsOf(
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, grid: { show: false } },
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        size: 28,
+        values: (_plot, values) => values.map((value) => axisTime(value * 1_000, given.widthMs)),
+      },
       {
         ...axis,
         size: 52,
@@ -175,6 +182,24 @@ function optionsOf(
     ],
     hooks: { setCursor: [({ cursor }) => given.choose(cursor.idx ?? null)] },
   };
+}
+
+/** The colour that a variable has in the present look: a canvas knows no variables. */
+function colourOf(element: HTMLElement, name: string): string {
+  const before = element.style.color;
+  element.style.color = `var(${name})`;
+  const { color } = getComputedStyle(element);
+  element.style.color = before;
+  return color;
+}
+
+const dayMs = 86_400_000;
+
+/** Hours of the day, and the date where one begins. */
+function axisTime(ms: number, widthMs: number): string {
+  const text = timeText(new Date(ms).toISOString());
+  const startsDay = text.endsWith(" 00:00:00") || widthMs >= dayMs;
+  return startsDay ? text.slice(5, 10) : text.slice(11, 16);
 }
 
 /** Each point stands for a stretch of time, so it is drawn as one. */

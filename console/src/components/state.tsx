@@ -6,10 +6,13 @@ import { Button } from "./button.tsx";
 /** Shows what was loaded, or the state that it is in: loading, failed, not allowed. */
 export function Loaded<Data>({
   children,
+  head,
   load,
   what,
 }: {
   readonly load: Load<Data>;
+  /** The head of the page, where the one that comes with the data is not there yet. */
+  readonly head?: ComponentChildren;
   /** What is waited for, such as "the accounts". */
   readonly what: string;
   readonly children: (data: Data) => ComponentChildren;
@@ -22,14 +25,22 @@ export function Loaded<Data>({
       </>
     );
   if (load.error !== null)
-    return <Failed error={load.error} what={what} retry={load.reload} stale={false} />;
+    return (
+      <>
+        {head}
+        <Failed error={load.error} what={what} retry={load.reload} stale={false} />
+      </>
+    );
   return (
-    <div class="state state-loading" role="status">
-      <span class="skeleton" />
-      <span class="skeleton" />
-      <span class="skeleton" />
-      <span class="unseen">Loading {what} …</span>
-    </div>
+    <>
+      {head}
+      <div class="state state-loading" role="status">
+        <span class="skeleton" />
+        <span class="skeleton" />
+        <span class="skeleton" />
+        <span class="unseen">Loading {what} …</span>
+      </div>
+    </>
   );
 }
 

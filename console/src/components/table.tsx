@@ -38,7 +38,7 @@ export function Table<Row>({
           <tr>
             {columns.map(({ head, numeric }) => (
               <th key={head} scope="col" class={numeric === true ? "right" : ""}>
-                {head}
+                {head === "" ? <span class="unseen">Actions</span> : head}
               </th>
             ))}
           </tr>

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, onSessionEnd, send } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
-import { Empty, Failed } from "../components/state.tsx";
+import { PageHead } from "../components/page.tsx";
+import { Failed } from "../components/state.tsx";
 import { Toasts } from "../components/toast.tsx";
 import { linkTo } from "../place.ts";
 import { goTo, usePlace } from "../router.ts";
@@ -79,11 +80,9 @@ function SignedIn({
   return (
     <Shell session={session} section={place.path[0] ?? "overview"} onSignOut={() => void signOut()}>
       {page === null ? (
-        <Empty title="There is no such page">
-          <p>
-            <a href={linkTo([])}>Go to the overview</a>
-          </p>
-        </Empty>
+        <PageHead title="There is no such page">
+          <a href={linkTo([])}>Go to the overview</a>
+        </PageHead>
       ) : (
         page.view
       )}

@@ -26,7 +26,11 @@ export function AccountPage({
     get<Account>(`/accounts/${encodeURIComponent(id)}`, { signal }),
   );
   return (
-    <Loaded load={load} what="the account">
+    <Loaded
+      load={load}
+      what="the account"
+      head={<PageHead title="Account" trail={[["Accounts", linkTo(["accounts"])]]} />}
+    >
       {(account) => <AccountView account={account} load={load} tab={query.get("tab") ?? "keys"} />}
     </Loaded>
   );

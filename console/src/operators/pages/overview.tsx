@@ -18,6 +18,7 @@ export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
   return (
     <>
       <PageHead title="Overview" />
+      <RunningNow />
       <Tabs
         label="Time"
         current={range}
@@ -28,7 +29,6 @@ export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
         ])}
       />
       <UsageOverview range={range} />
-      <RunningNow />
     </>
   );
 }
@@ -115,7 +115,7 @@ function UsagePlots({
   const shared = {
     times: buckets,
     widthMs,
-    timeText: (ms: number) =>
+    whenText: (ms: number) =>
       timeText(new Date(ms).toISOString()).slice(0, widthMs < 86_400_000 ? 16 : 10),
     linkOf: (ms: number) =>
       linkTo(["receipts"], {

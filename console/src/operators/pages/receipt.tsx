@@ -25,7 +25,11 @@ export function ReceiptPage({ id }: { readonly id: string }) {
     open ? openEveryMs : null,
   );
   return (
-    <Loaded load={load} what="the receipt">
+    <Loaded
+      load={load}
+      what="the receipt"
+      head={<PageHead title="Receipt" trail={[["Receipts", linkTo(["receipts"])]]} />}
+    >
       {(receipt) => (
         <>
           <PageHead
@@ -88,7 +92,13 @@ function TimeLine({ receipt }: { readonly receipt: Receipt }) {
           <li key={name} class={ms === null ? "quiet" : ""}>
             <span>{name}</span>{" "}
             <span class="number">
-              {ms === null ? "–" : ms === 0 ? <Time at={admitted} /> : `+${durationText(ms)}`}
+              {ms === null ? (
+                "–"
+              ) : name === "Admitted" ? (
+                <Time at={admitted} />
+              ) : (
+                `+${durationText(ms)}`
+              )}
             </span>
           </li>
         ))}

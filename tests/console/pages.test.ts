@@ -1,0 +1,156 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBarriers, openPage, startBrowser, type Watched } from "./browser.ts";
+import { hostileName } from "./fill-ledger.ts";
+import { type ConsoleService, startConsole } from "./start-console.ts";
+
+// Every page on a ledger with much in it, as it looks light and dark, wide and narrow.
+
+const firstLoadBytesMax = 150 * 1024;
+const interactiveMsMax = 1_000;
+const shiftMax = 0.05;
+
+/** What the pages look like is kept here; it is for people to look at, and is not in the repository. */
+const pictures = join(import.meta.dirname, "../../coverage/console");
+
+let browser: Browser;
+let service: ConsoleService;
+let token = "";
+/** Places of the console by the name of their picture. */
+const places: Record<string, string> = {
+  overview: "",
+  "overview-30-days": "?range=30d",
+  accounts: "accounts",
+  receipts: "receipts",
+  running: "running",
+  operators: "operators",
+  audit: "audit",
+};
+
+beforeAll(async () => {
+  mkdirSync(pictures, { recursive: true });
+  [browser, service] = await Promise.all([
+    startBrowser(),
+    startConsole({ accounts: 300, keys: 1_000, receipts: 6_000 }),
+  ]);
+  ({ token } = await service.newOperator("owner"));
+  const [receipt] = await list("/receipts?limit=1");
+  const accounts = await list("/accounts?limit=500");
+  const hostile = accounts.find(({ name }) => name === hostileName);
+  places["receipt"] = `receipts/${String(receipt?.["id"])}`;
+  places["account"] = `accounts/${String(receipt?.["account"])}`;
+  places["account-movements"] = `accounts/${String(receipt?.["account"])}?tab=entries`;
+  places["account-receipts"] = `accounts/${String(receipt?.["account"])}?tab=receipts`;
+  places["hostile-account"] = `accounts/${String(hostile?.["id"])}`;
+});
+afterAll(async () => {
+  await browser.close();
+  await service[Symbol.asyncDispose]();
+});
+
+async function list(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${service.operatorUrl}/api/v1${path}`, { headers });
+  return ((await answer.json()) as { data: Record<string, unknown>[] }).data;
+}
+
+async function signIn(look: { readonly width: number; readonly dark: boolean }): Promise<Watched> {
+  const watched = await openPage(browser, look);
+  await watched.page.goto(service.operatorUrl);
+  await watched.page.getByLabel("Operator's token").fill(token);
+  await watched.page.getByRole("button", { name: "Sign in" }).click();
+  await watched.page.locator(".shell").waitFor();
+  return watched;
+}
+
+async function visit(page: Page, path: string): Promise<void> {
+  await page.goto(`${service.operatorUrl}/#/${path}`);
+  await page.locator("main h1").waitFor();
+  await page.locator(".state-loading").first().waitFor({ state: "detached" });
+}
+
+describe.each([
+  { width: 1440, dark: false },
+  { width: 1440, dark: true },
+  { width: 390, dark: false },
+  { width: 390, dark: true },
+])("at $width, dark: $dark", (look) => {
+  const name = `${String(look.width)}-${look.dark ? "dark" : "light"}`;
+
+  test("every page can be used by all, shifts nothing, and takes no name for an element", async () => {
+    const { complaints, page, strangers } = await signIn(look);
+    for (const [place, path] of Object.entries(places)) {
+      await visit(page, path);
+      expect(await findBarriers(page), place).toEqual([]);
+      expect(await page.locator("img").count(), place).toBe(0);
+      expect(await page.title(), place).toMatch(/ · Tributary$/);
+      // Nothing but tables, which scroll by themselves, is wider than the screen.
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(wide, place).toBeLessThanOrEqual(0);
+      await page.screenshot({ path: join(pictures, `${place}-${name}.png`), fullPage: true });
+    }
+    await visit(page, places["hostile-account"] ?? "");
+    expect(await page.locator("h1").textContent()).toContain(hostileName);
+    expect([...strangers, ...complaints]).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test("the first load is small and at hand within a second, and no page shifts", async () => {
+  const { page } = await signIn({ width: 1440, dark: false });
+  for (const [place, path] of Object.entries(places)) {
+    await page.goto("about:blank");
+    await visit(page, path);
+    const seen = await page.evaluate(measureLoad);
+    expect(seen.bytes, place).toBeLessThanOrEqual(firstLoadBytesMax);
+    expect(seen.shift, place).toBeLessThanOrEqual(shiftMax);
+    expect(seen.interactiveMs, place).toBeLessThanOrEqual(interactiveMsMax);
+  }
+});
+
+test("at 200 % everything is still there", async () => {
+  const { page } = await signIn({ width: 720, dark: false });
+  for (const [place, path] of Object.entries(places)) {
+    await visit(page, path);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(wide, place).toBeLessThanOrEqual(0);
+  }
+});
+
+test("lists turn their pages, and an account is found among three hundred", async () => {
+  const { page } = await signIn({ width: 1440, dark: false });
+  await visit(page, "accounts");
+  const first = await page.getByRole("rowheader").first().textContent();
+  await page.getByRole("button", { name: "Older" }).click();
+  await page.getByText("Page 2").waitFor();
+  expect(await page.getByRole("rowheader").first().textContent()).not.toBe(first);
+  await page.getByRole("button", { name: "Newer" }).click();
+  await page.getByText("Page 1").waitFor();
+});
+
+/** Runs in the browser: what came over the network, how much moved, and when the page could be used. */
+async function measureLoad(): Promise<{
+  readonly bytes: number;
+  readonly shift: number;
+  readonly interactiveMs: number;
+}> {
+  const shift = await new Promise<number>((resolve) => {
+    new PerformanceObserver((entries) => {
+      const moved = entries.getEntries() as unknown as readonly { readonly value: number }[];
+      resolve(moved.reduce((sum, { value }) => sum + value, 0));
+    }).observe({ type: "layout-shift", buffered: true });
+    // Where nothing moved there is nothing to observe.
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
+  });
+  const files = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+  const own = files.filter(({ name }) => new URL(name).pathname.startsWith("/console/"));
+  const [start] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  const bytes = own.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+  return {
+    bytes: bytes + (start?.encodedBodySize ?? 0),
+    shift,
+    interactiveMs: start?.domContentLoadedEventEnd ?? Infinity,
+  };
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { OperatorRole } from "../../src/ledger/administration/operator-administration.ts";
+import { type Program, startLivingProgram } from "../cli/start-program.ts";
+import {
+  type ScriptedDeployment,
+  startScriptedDeployment,
+} from "../doubles/scripted-deployment.ts";
+import { openOperatorsAnswerCheck } from "../operators/check-operator-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
+import { fillLedger, type LedgerSize } from "./fill-ledger.ts";
+
+/** A service as `npm start` runs it, over a deployment that does what a test says. */
+export interface ConsoleService extends AsyncDisposable {
+  /** Where callers come. */
+  readonly url: string;
+  /** Where operators come. */
+  readonly operatorUrl: string;
+  readonly deployment: ScriptedDeployment;
+  /** A link that signs in once. */
+  loginLink(): Promise<string>;
+  newOperator(role: OperatorRole): Promise<{ readonly id: string; readonly token: string }>;
+  /** Runs a command beside the service; what it printed, parsed. */
+  command(...words: readonly string[]): Promise<Readonly<Record<string, string>>>;
+}
+
+const lifeMs = 600_000;
+
+/** Starts the service on a ledger that has so much; null: one without anything. */
+export async function startConsole(size: LedgerSize | null): Promise<ConsoleService> {
+  inspectWith(openOperatorsAnswerCheck);
+  await using opened = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), "tributary-console-"));
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }));
+  if (size !== null) await fillLedger(join(folder, "ledger.sqlite"), size);
+  const deployment = opened.use(await startScriptedDeployment());
+  const environment = {
+    TRIBUTARY_PORT: "0",
+    TRIBUTARY_DATA_DIR: folder,
+    TRIBUTARY_DEPLOYMENT_URL: deployment.url,
+    TRIBUTARY_FIRST_ACCOUNT: "none",
+  };
+  const start = (...words: readonly string[]): Program =>
+    startLivingProgram({ words, folder, environment, lifeMs });
+  const program = opened.use(start("serve", "--json"));
+  const [, operatorUrl = ""] = await program.waitFor(/"address":"(http:[^"]+)"/);
+  const [, url = ""] = await program.waitFor(/"url":"(http:[^"]+)".*"listening"/);
+  const command: ConsoleService["command"] = async (...words) => {
+    await using running = start(...words, "--json");
+    const code = await running.exited;
+    if (code !== 0)
+      throw new Error(`${words.join(" ")}: exit ${String(code)}: ${running.stderr()}`);
+    return JSON.parse(running.stdout()) as Readonly<Record<string, string>>;
+  };
+  let operators = 0;
+  const owned = opened.move();
+  return {
+    url,
+    operatorUrl,
+    deployment,
+    command,
+    async loginLink() {
+      const { link = "" } = await command("operator", "login-link");
+      // The command knows the port that is set, which is 0.
+      return link.replace(/^http:\/\/[^/]+/, operatorUrl);
+    },
+    async newOperator(role) {
+      operators += 1;
+      const name = `operator ${String(operators)}`;
+      const { id = "", token = "" } = await command("operator", "create", name, "--role", role);
+      return { id, token };
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

@@ -1,0 +1,230 @@
+import OpenAI from "openai";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findBarriers, openPage, startBrowser, type Watched } from "./browser.ts";
+import { type ConsoleService, startConsole } from "./start-console.ts";
+
+// The console as a person walks it, on a ledger that begins without anything.
+
+let browser: Browser;
+let service: ConsoleService;
+let watched: Watched;
+let page: Page;
+
+beforeAll(async () => {
+  [browser, service] = await Promise.all([startBrowser(), startConsole(null)]);
+  watched = await openPage(browser);
+  page = watched.page;
+});
+afterAll(async () => {
+  await browser.close();
+  await service[Symbol.asyncDispose]();
+});
+
+function button(name: string) {
+  return page.getByRole("button", { name, exact: true });
+}
+
+async function visit(path: string): Promise<void> {
+  await page.goto(`${service.operatorUrl}/#/${path}`);
+  await page.locator("main h1").waitFor();
+  await page.locator(".state-loading").waitFor({ state: "detached" });
+}
+
+async function ensureUsable(): Promise<void> {
+  expect(await findBarriers(page)).toEqual([]);
+}
+
+test("a printed link signs in, once, and stays in no address", async () => {
+  const link = await service.loginLink();
+  await page.goto(link);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  expect(page.url()).not.toContain("sign-in");
+  await page.getByText("No request ended in this time").waitFor();
+  await ensureUsable();
+  const second = await openPage(browser);
+  await second.page.goto(link);
+  await second.page.getByText("The link was used before").waitFor();
+  expect(await findBarriers(second.page)).toEqual([]);
+  await second.page.context().close();
+});
+
+test("empty pages say what to do next", async () => {
+  for (const [path, words] of [
+    ["accounts", "There is no account yet"],
+    ["receipts", "No request yet"],
+    ["running", "Nothing runs at the moment"],
+    ["accounts/acct_x", "Could not load the account"],
+    ["nowhere", "There is no such page"],
+  ] as const) {
+    await page.goto(`${service.operatorUrl}/#/${path}`);
+    await page.getByRole("heading", { name: words }).waitFor();
+    await ensureUsable();
+  }
+});
+
+let secret = "";
+
+test("an account is made, topped up and given a key", async () => {
+  await visit("accounts");
+  await page.getByRole("button", { name: "New account" }).first().click();
+  await ensureUsable();
+  await page.getByLabel("Name").fill("shop");
+  await page.getByLabel("Credit to begin with").fill("ten");
+  await button("Make the account").click();
+  await page.getByText("is no amount of credits").waitFor();
+  await ensureUsable();
+  await page.getByLabel("Credit to begin with").fill("1");
+  await button("Make the account").click();
+  await page.getByRole("heading", { name: "shop" }).waitFor();
+  await button("Top up").click();
+  await page.getByLabel("Amount in credits").fill("2.5");
+  await page.getByLabel("Note").fill("first payment");
+  await button("Add the credit").click();
+  await page.getByText("2.5 credits added").waitFor();
+  await page.locator(".figure", { hasText: "Balance" }).getByText("3.5").waitFor();
+  await page.getByText("This account has no key").waitFor();
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("Name").fill("web");
+  await button("Make the key").click();
+  secret = (await page.locator(".secret code").textContent()) ?? "";
+  expect(secret).toMatch(/^trib_/);
+  await ensureUsable();
+  await button("I have kept it").click();
+  await page.getByRole("row", { name: /web/ }).waitFor();
+  await ensureUsable();
+});
+
+test("a request of a real client is seen running, settles, and its receipt is right", async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<undefined>();
+  service.deployment.answerNext(
+    { type: "write", bytes: chunk({ content: "Hel" }) },
+    { type: "wait", until: held },
+    { type: "write", bytes: chunk({ content: "lo" }) },
+    { type: "write", bytes: chunk({}, { finish_reason: "stop" }) },
+    {
+      type: "write",
+      bytes: `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } })}\n\ndata: [DONE]\n\n`,
+    },
+  );
+  await visit("running");
+  const client = new OpenAI({ apiKey: secret, baseURL: `${service.url}/v1` });
+  const stream = await client.chat.completions.create({
+    model: "service-llm",
+    messages: [{ role: "user", content: "Say hello." }],
+    stream: true,
+  });
+  const row = page.getByRole("row", { name: /chat-completions, streamed/ });
+  await row.waitFor();
+  await ensureUsable();
+  await row.getByRole("link").first().click();
+  await page.getByText("running").first().waitFor();
+  await page.getByText("until it is settled").waitFor();
+  await ensureUsable();
+  release(undefined);
+  let text = "";
+  for await (const part of stream) text += part.choices[0]?.delta.content ?? "";
+  expect(text).toBe("Hello");
+  await page.locator("h1").getByText("completed").waitFor();
+  await page.getByText("the last hash is the receipt's").waitFor();
+  await page.locator(".chain").getByText("right", { exact: true }).waitFor();
+  // 5 tokens at 1 and 2 at 4 credits a million.
+  await page.getByRole("cell", { name: "0.000013" }).first().waitFor();
+  await ensureUsable();
+});
+
+test("the key is revoked after a question that names what it will do", async () => {
+  await visit("accounts");
+  await page.getByRole("link", { name: "shop" }).click();
+  await page.getByRole("button", { name: "Revoke the key web" }).click();
+  await page.getByRole("heading", { name: "Revoke the key web?" }).waitFor();
+  await page.getByText("a revoked key cannot be brought back").waitFor();
+  await ensureUsable();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Revoke the key web" }).click();
+  await button("Revoke the key").click();
+  await page.getByText("web is revoked").waitFor();
+  const client = new OpenAI({ apiKey: secret, baseURL: `${service.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: "user", content: "Say hello." }] as const;
+  await expect(
+    client.chat.completions.create({ model: "service-llm", messages: [...messages] }),
+  ).rejects.toMatchObject({ status: 401 });
+});
+
+test("what was done is in the audit log", async () => {
+  await visit("audit");
+  for (const action of ["key.revoke", "key.create", "account.create"])
+    await page.getByRole("rowheader", { name: action, exact: true }).first().waitFor();
+  await ensureUsable();
+});
+
+test("an account is made with the keyboard alone", async () => {
+  await visit("accounts");
+  await page.reload();
+  await page.getByRole("link", { name: "shop" }).waitFor();
+  const focused = (): Promise<string> =>
+    page.evaluate(() => document.activeElement?.textContent ?? "");
+  await page.keyboard.press("Tab");
+  expect(await focused()).toContain("To the content");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  expect(await focused()).toBe("New account");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.type("typed");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "typed" }).waitFor();
+});
+
+test("a viewer sees everything and has no button that changes it", async () => {
+  const viewer = await service.newOperator("viewer");
+  const other = await openPage(browser);
+  await other.page.goto(service.operatorUrl);
+  await other.page.getByLabel("Operator's token").fill(viewer.token);
+  await other.page.getByRole("button", { name: "Sign in" }).click();
+  await other.page.getByRole("link", { name: "Accounts" }).click();
+  await other.page.getByRole("link", { name: "shop" }).click();
+  await other.page.getByRole("heading", { name: "shop" }).waitFor();
+  expect(
+    await other.page.getByRole("button", { name: /Top up|Disable|Revoke|New key/ }).count(),
+  ).toBe(0);
+  const refused = await other.page.evaluate(async () => {
+    const answer = await fetch("/api/v1/accounts", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ name: "mine" }),
+    });
+    return [answer.status, ((await answer.json()) as { code: string }).code];
+  });
+  expect(refused).toEqual([403, "role_missing"]);
+  // No script reads the cookie, and nothing of the token is stored.
+  expect(await other.page.evaluate(() => document.cookie)).toBe("");
+  expect(
+    await other.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])),
+  ).not.toContain("trop_");
+  await service.command("operator", "revoke", viewer.id);
+  await other.page.getByRole("link", { name: "Receipts" }).first().click();
+  await other.page.getByText("The session has ended").waitFor();
+  expect([...other.strangers, ...other.complaints]).toEqual([]);
+});
+
+test("a call of another origin with the cookie changes nothing", async () => {
+  const cookies = await page.context().cookies(service.operatorUrl);
+  expect(cookies).toMatchObject([{ httpOnly: true, sameSite: "Strict" }]);
+  const answer = await page.context().request.post(`${service.operatorUrl}/api/v1/accounts`, {
+    headers: { origin: "http://127.0.0.1:1" },
+    data: { name: "forged" },
+  });
+  expect([answer.status(), await answer.json()]).toMatchObject([403, { code: "origin_refused" }]);
+});
+
+test("nothing was asked of another host, and the policy stopped nothing", () => {
+  expect(watched.strangers).toEqual([]);
+  expect(watched.complaints).toEqual([]);
+});
+
+function chunk(delta: object, rest: object = {}): string {
+  const choice = { index: 0, delta, finish_reason: null, ...rest };
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", choices: [choice] })}\n\n`;
+}
