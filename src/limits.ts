@@ -167,6 +167,10 @@ export const limits = {
   tokenizerGuessBytesPerToken: 3,
   /** 1e9 credits in nanos: sums of what an account may hold stay far inside 64 bits. */
   creditNanosMax: 1_000_000_000_000_000_000n,
+  /** 1e6 credits for a million tokens, as the settings have it: a credit a token. */
+  priceNanosMax: 1_000_000_000_000_000n,
+  /** A price every week for four years; all of them are in one answer. */
+  pricesOfListMax: 200,
   /** Wrong operators' tokens of one address, the time in which they count, and how many addresses are remembered. */
   failedTriesMax: 10,
   failedTriesWindowMs: 60_000,

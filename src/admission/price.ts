@@ -22,10 +22,10 @@ const perMillion = 1_000_000n;
  * and `chargeNanos` too: a change here is one there.
  */
 export function costNanos(inputTokens: number, outputTokens: number, prices: Prices): bigint {
-  const exact =
+  return roundedUp(
     BigInt(inputTokens) * prices.inputNanosPerMillion +
-    BigInt(outputTokens) * prices.outputNanosPerMillion;
-  return roundedUp(exact);
+      BigInt(outputTokens) * prices.outputNanosPerMillion,
+  );
 }
 
 /** What a reservation is made at: each input token may turn out to be cached or not, and costs the dearer of both. */
@@ -41,18 +41,36 @@ export function cachedInputPrice(prices: Prices): bigint {
   return prices.cachedInputNanosPerMillion ?? prices.inputNanosPerMillion;
 }
 
-/** What a usage costs, in nanos: each kind of token at its price, and the sum rounded up once. */
-export function usageCostNanos(usage: UsageToPay, prices: Prices): bigint {
-  const cached = Math.min(usage.cachedInputTokens, usage.inputTokens);
-  const exact =
-    BigInt(usage.inputTokens - cached) * prices.inputNanosPerMillion +
-    BigInt(cached) * cachedInputPrice(prices) +
-    BigInt(usage.outputTokens) * prices.outputNanosPerMillion;
-  return roundedUp(exact);
+/** One line of a sum: so many tokens at one price. */
+export interface PriceLine {
+  readonly item: "input" | "cached_input" | "output";
+  readonly tokens: number;
+  readonly nanosPerMillion: bigint;
+  /** What they cost, in 1e-15 credit, which is exact. */
+  readonly femtos: bigint;
 }
 
-function roundedUp(nanosTimesMillion: bigint): bigint {
-  return (nanosTimesMillion + perMillion - 1n) / perMillion;
+/** What a usage costs, line by line; each input token is on one of two lines. */
+export function priceLines(usage: UsageToPay, prices: Prices): readonly PriceLine[] {
+  const cached = Math.min(usage.cachedInputTokens, usage.inputTokens);
+  return [
+    line("input", usage.inputTokens - cached, prices.inputNanosPerMillion),
+    line("cached_input", cached, cachedInputPrice(prices)),
+    line("output", usage.outputTokens, prices.outputNanosPerMillion),
+  ];
+}
+
+function line(item: PriceLine["item"], tokens: number, nanosPerMillion: bigint): PriceLine {
+  return { item, tokens, nanosPerMillion, femtos: BigInt(tokens) * nanosPerMillion };
+}
+
+/** What a usage costs, in nanos: the sum of its lines, rounded up once. */
+export function usageCostNanos(usage: UsageToPay, prices: Prices): bigint {
+  return roundedUp(priceLines(usage, prices).reduce((sum, { femtos }) => sum + femtos, 0n));
+}
+
+function roundedUp(femtos: bigint): bigint {
+  return (femtos + perMillion - 1n) / perMillion;
 }
 
 /** What the smallest request reserves, in nanos: the bound of a body of no bytes, and one output token. */
@@ -68,10 +86,19 @@ export function chargeNanos(usage: UsageToPay, prices: Prices, reservedNanos: bi
 
 /** A decimal string of credits, such as "9.999812"; no trailing zeros. */
 export function formatCredit(nanos: bigint): string {
-  const sign = nanos < 0n ? "-" : "";
-  const absolute = nanos < 0n ? -nanos : nanos;
-  const fraction = (absolute % nanosPerCredit).toString().padStart(9, "0").replace(/0+$/, "");
-  return `${sign}${(absolute / nanosPerCredit).toString()}${fraction === "" ? "" : `.${fraction}`}`;
+  return formatDecimal(nanos, 9);
+}
+
+/** The same of integers of 1e-15 credit, with up to 15 decimals. */
+export function formatFemtos(femtos: bigint): string {
+  return formatDecimal(femtos, 15);
+}
+
+function formatDecimal(value: bigint, decimals: number): string {
+  const sign = value < 0n ? "-" : "";
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0");
+  const fraction = digits.slice(-decimals).replace(/0+$/, "");
+  return `${sign}${digits.slice(0, -decimals)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
 /** Nanos of a decimal string with at most nine decimals, or null for anything else. */

@@ -1,4 +1,4 @@
-import { receiptToJson } from "../ledger/receipt.ts";
+import { linesToJson, receiptToJson } from "../ledger/receipt.ts";
 import type { Outcome, Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { formatTable } from "./text-table.ts";
@@ -6,8 +6,14 @@ import { formatTable } from "./text-table.ts";
 /** `receipt` */
 export function showReceipt(shell: Shell, id: string): Promise<Outcome> {
   return withLedger(shell, async (ledger) => {
-    const json = receiptToJson(await ledger.showReceipt(id));
-    return { json, text: formatTable(flatten(json)) };
+    const receipt = await ledger.showReceipt(id);
+    const json = receiptToJson(receipt);
+    const lines = linesToJson(receipt)?.map(({ amount, item, price, tokens }) => [
+      item.replaceAll("_", " "),
+      `${String(tokens)} x ${price} per million = ${amount}`,
+    ]);
+    const sum = lines === undefined ? null : (Object.fromEntries(lines) as unknown);
+    return { json, text: formatTable(flatten({ ...json, lines: sum })) };
   });
 }
 

@@ -1,3 +1,4 @@
+import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { AccountPatch } from "./administration/account-administration.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
@@ -5,6 +6,7 @@ import type { KeyPatch, KeyPolicy } from "./administration/key-administration.ts
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
 import type { SessionRecord } from "./administration/session-administration.ts";
 import type { ReplicaFacts, ReplicaRecord } from "./administration/replica-administration.ts";
+import type { AskedPrices, PriceList } from "./administration/price-administration.ts";
 import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
@@ -136,7 +138,7 @@ export interface ShownKey<Secret extends string | null> {
  * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
  */
 export interface LedgerAdministration<Secret extends string | null = string>
-  extends OperatorsAdministration<Secret>, ReplicasAdministration {
+  extends OperatorsAdministration<Secret>, PriceAdministration, ReplicasAdministration {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
@@ -175,6 +177,27 @@ export interface LedgerAdministration<Secret extends string | null = string>
   verify(against: readonly string[], listHeads?: boolean): Promise<VerifyReport>;
   /** Rolls up the account's entries from before `beforeMs`. */
   checkpoint(accountId: string, beforeMs: number): Promise<CheckpointResult>;
+}
+
+/** What of the operator's half is about price lists. */
+export interface PriceAdministration {
+  /** In the order of their names; `settings` stand for `default` where the ledger has no list of that name. */
+  pagePriceLists(page: {
+    readonly after: string | null;
+    readonly rowsMax: number;
+    readonly settings: Prices;
+  }): Promise<readonly PriceList[]>;
+  showPriceList(asked: { readonly name: string; readonly settings: Prices }): Promise<PriceList>;
+  createPriceList(list: {
+    readonly name: string;
+    readonly prices: readonly AskedPrices[];
+  }): Promise<PriceList>;
+  /** `prices` take the place of all that have not begun; null: they stay. `version`: what it has to have still, or null. */
+  changePriceList(list: {
+    readonly name: string;
+    readonly prices: readonly AskedPrices[] | null;
+    readonly version: number | null;
+  }): Promise<PriceList>;
 }
 
 /** What of the operator's half is about operators, how they sign in, and what they did. */

@@ -1,4 +1,10 @@
-import { cachedInputPrice, formatCredit, type Prices } from "../admission/price.ts";
+import {
+  cachedInputPrice,
+  formatCredit,
+  formatFemtos,
+  priceLines,
+  type Prices,
+} from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { BudgetState } from "./budget.ts";
 import { formatHead, type JournalHead } from "./journal.ts";
@@ -140,6 +146,7 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
     prices: pricesToJson(receipt.prices),
     reserved: formatCredit(receipt.reservedNanos),
     charged: chargedNanos === null ? null : formatCredit(chargedNanos),
+    lines: linesToJson(receipt),
     usage:
       usage === null
         ? null
@@ -155,6 +162,17 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
     total_ms: receipt.totalMs,
     head: formatHead(receipt.head),
   };
+}
+
+/** What a charge is made of, line by line; null where nothing was charged for. */
+export function linesToJson({ prices, usage }: Pick<Receipt, "prices" | "usage">) {
+  if (usage === null) return null;
+  return priceLines(usage, prices).map(({ femtos, item, nanosPerMillion, tokens }) => ({
+    item,
+    tokens,
+    price: formatCredit(nanosPerMillion),
+    amount: formatFemtos(femtos),
+  }));
 }
 
 /** Prices in credits per million tokens, as decimal strings. */

@@ -36,6 +36,10 @@ export function openStoreAdministration(
     pageEntries: (query) => run("pageEntries", query),
     sealKeys: () => run("sealKeys", { ...newSealKey(), by }),
     rotateSealKey: () => run("addSealKey", { ...newSealKey(), by }),
+    pagePriceLists: (page) => run("pagePriceLists", page),
+    showPriceList: (asked) => run("showPriceList", asked),
+    createPriceList: (list) => run("createPriceList", { ...list, by }),
+    changePriceList: (list) => run("changePriceList", { ...list, by }),
     ...administerOperators(run, by),
     ...administerReplicas(run, by),
     async showReceipt(requestId) {

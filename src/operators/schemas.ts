@@ -201,6 +201,18 @@ export const receiptSchema = z
     prices: z.object({ input: credits, cached_input: credits, output: credits }),
     reserved: credits,
     charged: credits.nullable(),
+    lines: z
+      .array(
+        z.object({
+          item: z.enum(["input", "cached_input", "output"]),
+          tokens: z.int(),
+          price: credits.openapi({ description: "for a million tokens" }),
+          amount: credits.openapi({
+            description: "exact, with up to 15 decimals; their sum, rounded up to 9, is `charged`",
+          }),
+        }),
+      )
+      .nullable(),
     usage: z
       .object({
         input_tokens: z.int(),

@@ -147,6 +147,11 @@ describe("receipt", () => {
       prices: { input: "1", cached_input: "1", output: "4" },
       reserved: "0.0014",
       charged: "0.00018",
+      lines: [
+        { item: "input", tokens: 100, price: "1", amount: "0.0001" },
+        { item: "cached_input", tokens: 0, price: "1", amount: "0" },
+        { item: "output", tokens: 20, price: "4", amount: "0.00008" },
+      ],
       usage: { input_tokens: 100, cached_input_tokens: 0, output_tokens: 20, reasoning_tokens: 0 },
       admitted_at: "2026-03-01T10:59:59.000Z",
       resolved_at: "2026-03-01T11:00:00.000Z",
@@ -163,7 +168,11 @@ describe("receipt", () => {
     expect(stdout).toMatch(/^prices input +1$/m);
     expect(stdout).toMatch(/^usage +-$/m);
     expect(stdout).toMatch(/^total ms +5$/m);
+    expect(stdout).toMatch(/^lines +-$/m);
     expect((await run("receipt", "req_a1")).stdout).toMatch(/^input tokens +100$/m);
+    const paid = (await run("receipt", "req_a1")).stdout;
+    expect(paid).toMatch(/^lines input +100 x 1 per million = 0\.0001$/m);
+    expect(paid).toMatch(/^lines output +20 x 4 per million = 0\.00008$/m);
   });
 
   it("says which requests have one", async () => {

@@ -111,6 +111,7 @@ export const receiptSchema = z.discriminatedUnion("state", [
     state: z.literal("open"),
     outcome: z.null(),
     charged: z.null(),
+    lines: z.null(),
     usage: z.null(),
     resolved_at: z.null(),
     first_output_ms: z.null(),
@@ -128,6 +129,17 @@ export const receiptSchema = z.discriminatedUnion("state", [
       "lease-lost",
     ]),
     charged: credit,
+    lines: z
+      .array(
+        z.strictObject({
+          item: z.enum(["input", "cached_input", "output"]),
+          tokens: count,
+          price: credit,
+          amount: credit,
+        }),
+      )
+      .length(3)
+      .nullable(),
     usage: z
       .strictObject({
         input_tokens: count,

@@ -42,6 +42,12 @@ import {
   findSession,
   openSession,
 } from "./session-administration.ts";
+import {
+  changePriceList,
+  createPriceList,
+  pagePriceLists,
+  showPriceList,
+} from "./price-administration.ts";
 import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
 
@@ -59,8 +65,10 @@ const looks = {
   listReplicas,
   pageAccounts,
   pageEntries,
+  pagePriceLists,
   pageReceipts,
   showAccount,
+  showPriceList,
 };
 
 /** Operations that write: one transaction each. */
@@ -69,12 +77,14 @@ const changes = {
   cancelGeneration,
   changeAccount,
   changeKey,
+  changePriceList,
   createAccount,
   createFirstAccount,
   createFirstOperator,
   createKey,
   createLoginCode,
   createOperator,
+  createPriceList,
   creditAccount,
   drainReplica,
   endSession,
