@@ -171,6 +171,8 @@ export const limits = {
   priceNanosMax: 1_000_000_000_000_000n,
   /** A price every week for four years; all of them are in one answer. */
   pricesOfListMax: 200,
+  /** A name that a table and a path can show. */
+  priceListNameMax: 64,
   /** Wrong operators' tokens of one address, the time in which they count, and how many addresses are remembered. */
   failedTriesMax: 10,
   failedTriesWindowMs: 60_000,

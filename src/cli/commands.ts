@@ -2,6 +2,7 @@ import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import type { UsageGrouping } from "../ledger/usage-sums.ts";
 import type { Definitions } from "./command.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
+import { addPriceCommands } from "./price-commands.ts";
 import { usualSettings } from "./usual-settings.ts";
 
 // Loaded when called, so that `--help` does not wait for a ledger.
@@ -38,6 +39,7 @@ export function addCommands(definitions: Definitions): void {
   addServe(definitions);
   addAccount(definitions);
   addKey(definitions);
+  addPriceCommands(definitions);
   addOperatorCommands(definitions);
   addReports(definitions);
   addLedger(definitions);

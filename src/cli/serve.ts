@@ -99,6 +99,7 @@ async function openOperators(
       metrics: () => gateway.metrics(),
       page: (request, response) => page.answer(request, response),
       version,
+      prices: config.prices,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });
     telemetry.lifecycle("operators listening", { address: operators.url });

@@ -1,9 +1,11 @@
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
+import type { Prices } from "../admission/price.ts";
 import { limits } from "../limits.ts";
 import { addAccountRoutes } from "./account-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addOperatorRoutes } from "./operator-routes.ts";
+import { addPriceRoutes } from "./price-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
 import { addReportRoutes } from "./report-routes.ts";
 import type { OperatorApp, OperatorVariables } from "./route.ts";
@@ -15,6 +17,8 @@ export interface OperatorApiParts extends SignInParts {
   readonly newId: (prefix: string) => string;
   readonly now: () => number;
   readonly version: string;
+  /** Of the settings: the list `default`, as long as the ledger has none of that name. */
+  readonly prices: Prices;
   readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
 }
 
@@ -70,6 +74,7 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   addAccountRoutes(app);
   addKeyRoutes(app);
   addOperatorRoutes(app);
+  addPriceRoutes(app, parts);
   addReportRoutes(app, parts);
   return app;
 }

@@ -16,7 +16,10 @@ export interface OperatorServer extends AsyncDisposable {
 }
 
 /** What the listener works with. */
-export interface OperatorServerParts extends Pick<OperatorApiParts, "onFailure" | "version"> {
+export interface OperatorServerParts extends Pick<
+  OperatorApiParts,
+  "onFailure" | "prices" | "version"
+> {
   /** Opens the ledger, with the first request to the API: it is not the one that requests wait for. */
   readonly openLedger: () => Promise<StoreLedger>;
   /** Metrics in the Prometheus text format. */

@@ -41,6 +41,15 @@ export function numberOfCursor(cursor: string | undefined): number | null {
   return Number(number);
 }
 
+/** The same of a list that is in the order of its names. */
+export function nameOfCursor(cursor: string | undefined): string | null {
+  if (cursor === undefined) return null;
+  const name = decode(cursor);
+  if (name === "" || name.includes("\uFFFD") || name.length > limits.nameCharactersMax)
+    throw wrongCursor();
+  return name;
+}
+
 /** One page of rows, of which one more was asked for than it has. */
 export function pageOf<Row, Json>(
   rows: readonly Row[],

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
+import { defaultSettings } from "../ledger/support.ts";
 import { serveRequests, startOperators, type TestOperators } from "./start-operators.ts";
 
 // The operators' API as a program of theirs meets it.
@@ -218,6 +219,7 @@ test("metrics that cannot be made are answered 500, and the listener goes on", a
       metrics: () => Promise.reject(new Error("no metrics")),
       page: () => Promise.reject(new Error("no page")),
       version: "1.2.3",
+      prices: defaultSettings.prices,
       onFailure: ({ cause }) => void failures.push(cause),
     },
   );

@@ -20,6 +20,7 @@ const api = openOperatorApi({
   newId: (prefix) => prefix,
   now: () => 0,
   version: "0.0.0",
+  prices: { inputNanosPerMillion: 0n, outputNanosPerMillion: 0n },
   onFailure: () => {},
 });
 const document = api.getOpenAPI31Document(operatorsDocument("0.0.0")) as unknown as Document;

@@ -20,6 +20,10 @@ const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
   "PATCH /keys/{id}": "billing",
   "POST /keys/{id}/rotate": "billing",
   "DELETE /keys/{id}": "billing",
+  "GET /price_lists": "viewer",
+  "POST /price_lists": "billing",
+  "GET /price_lists/{name}": "viewer",
+  "PATCH /price_lists/{name}": "billing",
   "GET /usage": "viewer",
   "GET /receipts": "viewer",
   "GET /receipts/{id}": "viewer",
@@ -61,7 +65,7 @@ test("the document has the routes of the table and no other", async () => {
 
 describe.each(Object.entries(table))("%s", (route, least) => {
   const [method = "", path = ""] = route.split(" ");
-  const url = `/api/v1${path.replace("{id}", "unknown")}`;
+  const url = `/api/v1${path.replace(/\{\w+\}/, "unknown")}`;
   const bodies = { body: method === "GET" || method === "DELETE" ? undefined : "{}" };
 
   test.each(operatorRoles)("as %s", async (role) => {

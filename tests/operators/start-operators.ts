@@ -56,6 +56,7 @@ export async function startOperators(): Promise<TestOperators> {
         metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
         page: (_request, response) => Promise.resolve(void response.end("page")),
         version: "1.2.3",
+        prices: defaultSettings.prices,
         onFailure: ({ cause }) => void failures.push(cause),
       },
     ),

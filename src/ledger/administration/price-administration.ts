@@ -246,9 +246,10 @@ function ensurePrice(price: Prices): void {
 
 // In paths of the API and in words of commands: nothing that has to be written there in another way.
 function ensureListName(name: string): void {
-  if (/^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$/u.test(name)) return;
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name) && name.length <= limits.priceListNameMax)
+    return;
   throw invalid(
-    "The name of a price list has 1 to 64 letters, digits, spaces, dots, hyphens and underscores, and begins with a letter or digit.",
+    `The name of a price list has 1 to ${String(limits.priceListNameMax)} letters, digits, spaces, dots, hyphens and underscores, and begins with a letter or digit.`,
   );
 }
 

@@ -1,0 +1,64 @@
+import type { Definitions } from "./command.ts";
+
+const load = { price: () => import("./price.ts") };
+
+const json =
+  '--json prints {"name","source","prices":[{"effective_from","input","cached_input","output"}],"created_at","version"}.';
+
+/** The commands about price lists: words, options and help. */
+export function addPriceCommands({ finish, program, shell }: Definitions): void {
+  const price = program
+    .command("price")
+    .summary("price lists, and from when their prices hold")
+    .description(
+      `Price lists: what tokens cost, in credits for a million, and from when. Accounts pay by \`default\` unless \`tributary account price\` gives them another. As long as the ledger has no list \`default\`, it is the prices of the settings; once it is made here, those settings are not used any more. ${json}`,
+    );
+  price
+    .command("list")
+    .summary("all of them")
+    .description("Lists all price lists.")
+    .action(async () => finish(await (await load.price()).listPriceLists(shell)));
+  price
+    .command("show")
+    .summary("one of them")
+    .description("Shows one price list.")
+    .argument("<NAME>")
+    .action(async (name) => finish(await (await load.price()).showPriceList(shell, name)));
+  price
+    .command("create")
+    .summary("make one")
+    .description(
+      "Makes a price list. Its prices hold from now on; those of `default` may also hold from a time to come, until which the settings do.",
+    )
+    .argument("<NAME>")
+    .requiredOption("--input <P>", "credits for a million input tokens")
+    .option("--cached-input <P>", "of those that the deployment had in its cache; as --input")
+    .requiredOption("--output <P>", "credits for a million output tokens")
+    .option("--from <T>", "from when they hold: 2027-01-01, 2027-01-01T00:00:00Z, or 30d from now")
+    .action(async (name, options) =>
+      finish(await (await load.price()).createPriceList(shell, name, options)),
+    );
+  price
+    .command("change")
+    .summary("other prices, from now on or from a time to come")
+    .description(
+      "Gives a price list other prices from now on, or from a time to come. Prices that have begun stay as they are: receipts tell what each request was charged by.",
+    )
+    .argument("<NAME>")
+    .requiredOption("--input <P>", "credits for a million input tokens")
+    .option("--cached-input <P>", "of those that the deployment had in its cache; as --input")
+    .requiredOption("--output <P>", "credits for a million output tokens")
+    .option("--from <T>", "from when they hold: 2027-01-01, 2027-01-01T00:00:00Z, or 30d from now")
+    .action(async (name, options) =>
+      finish(await (await load.price()).changePriceList(shell, name, options)),
+    );
+  price
+    .command("remove")
+    .summary("prices that have not begun")
+    .description("Takes prices of a list away that have not begun.")
+    .argument("<NAME>")
+    .requiredOption("--from <T>", "the time from which they would hold, as `price show` has it")
+    .action(async (name, options) =>
+      finish(await (await load.price()).removePrices(shell, name, options)),
+    );
+}
