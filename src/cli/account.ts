@@ -57,6 +57,11 @@ export function setStatus(shell: Shell, id: string, status: Account["status"]): 
   return withLedger(shell, async (ledger) => one(await ledger.setAccountStatus(id, status)));
 }
 
+/** `account price` */
+export function setPriceList(shell: Shell, id: string, priceList: string): Promise<Outcome> {
+  return withLedger(shell, async (ledger) => one(await ledger.changeAccount(id, { priceList })));
+}
+
 function readAmount(text: string, where: string): bigint {
   const nanos = parseCredit(text);
   if (nanos === null)
@@ -84,6 +89,7 @@ function toJson(account: Account) {
       requests_per_minute: account.limits.requestsPerMinute,
       output_tokens_max: account.limits.outputTokensMax,
     },
+    price_list: account.priceList,
   };
 }
 

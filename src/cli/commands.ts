@@ -135,6 +135,13 @@ function addAccount({ finish, program, shell }: Definitions): void {
     .description("Enables an account: its keys are served again.")
     .argument("<ID>")
     .action(async (id) => finish(await (await load.account()).setStatus(shell, id, "active")));
+  account
+    .command("price")
+    .summary("the price list by which it pays")
+    .description("Gives an account the price list by which its requests pay from now on.")
+    .argument("<ID>")
+    .argument("<LIST>", "`default`, or another one of `tributary price list`")
+    .action(async (id, list) => finish(await (await load.account()).setPriceList(shell, id, list)));
 }
 
 function addKey({ finish, program, shell }: Definitions): void {

@@ -39,6 +39,13 @@ export const amount = z
   })
   .openapi({ type: "string", pattern: String.raw`^-?\d+(\.\d{1,9})?$`, example: "10" });
 
+const priceListName = z
+  .string()
+  .min(1)
+  .max(limits.priceListNameMax)
+  .nullable()
+  .openapi({ description: "the list by which it pays; null: `default`" });
+
 /** An account. */
 export const accountSchema = z
   .object({
@@ -49,6 +56,7 @@ export const accountSchema = z
     held: credits,
     available: credits,
     limits: z.object(accountLimits),
+    price_list: priceListName,
     running: z.int().openapi({ description: "requests that run" }),
     external_id: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
@@ -71,6 +79,7 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
     held: formatCredit(account.heldNanos),
     available: formatCredit(account.balanceNanos - account.heldNanos),
     limits: accountLimitsToJson(account.limits),
+    price_list: account.priceList,
     running: account.running,
     external_id: account.externalId,
     metadata: { ...account.metadata },
@@ -91,13 +100,15 @@ export const accountPatchSchema = z
     name: name.optional(),
     status: z.enum(["active", "disabled"]).optional(),
     limits: z.strictObject(accountLimits).partial().optional(),
+    price_list: priceListName.optional(),
   })
   .openapi("AccountPatch");
 
 /** The patch in the ledger's words. */
 export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): AccountPatch {
-  const { limits: given, ...rest } = body;
-  return given === undefined ? rest : { ...rest, limits: accountLimitsOf(given) };
+  const { limits: given, price_list: priceList, ...rest } = body;
+  const patch = { ...rest, priceList };
+  return given === undefined ? patch : { ...patch, limits: accountLimitsOf(given) };
 }
 
 /** Credit to add or to take back. */

@@ -37,6 +37,7 @@ describe("account", () => {
       available: "9.999812",
       status: "active",
       limits: { concurrent_requests: null, requests_per_minute: null, output_tokens_max: null },
+      price_list: null,
     });
     expect((await makeAccount())["balance"]).toBe("0");
   });

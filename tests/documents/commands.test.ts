@@ -43,7 +43,7 @@ test("docs/commands.md lists the commands that there are, with their words and o
 
 test("--help names every action of every group", async () => {
   const { stdout } = await openRecordingShell("/")("--help");
-  expect(stdout).toContain("\n  account create|list|show|credit|disable|enable  ");
+  expect(stdout).toContain("\n  account create|list|show|credit|disable|enable|price  ");
   for (const { usage } of actions) expect(stdout).toContain(usage.split(" ")[0]);
 });
 

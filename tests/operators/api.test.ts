@@ -33,6 +33,7 @@ describe("accounts", () => {
       held: "0",
       available: "10",
       limits: { concurrent_requests: null, requests_per_minute: null, output_tokens_max: null },
+      price_list: null,
       running: 0,
       external_id: null,
       metadata: {},

@@ -18,6 +18,7 @@ import {
 } from "../records.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
 import { type ChangeContext, type Patch, present } from "./changed-by.ts";
+import { ensurePriceList } from "./price-administration.ts";
 import { ask, askOne, type OperatorMovement, type Steps } from "./steps.ts";
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
@@ -108,6 +109,8 @@ export interface AccountPatch {
   readonly name?: string | undefined;
   readonly status?: Account["status"] | undefined;
   readonly limits?: Patch<AccountLimits> | undefined;
+  /** null: `default`. */
+  readonly priceList?: string | null | undefined;
 }
 
 /** Changes an account; one that is so already is left alone. */
@@ -123,33 +126,38 @@ export function* changeAccount(
     name: order.name ?? before.name,
     status: order.status ?? before.status,
     limits: { ...before.limits, ...present(order.limits) },
+    priceList: order.priceList === undefined ? before.priceList : order.priceList,
     version: before.version + 1,
   };
   ensureName("account", after.name);
   ensureLimits(after.limits);
+  if (after.priceList !== null && after.priceList !== before.priceList)
+    yield* ensurePriceList(after.priceList);
   const changed = changedFacts(factsOf(before), factsOf(after));
   if (changed === null) return before;
   yield* ask(
     `update tributary.account set name = $2, status = $3, concurrent_requests = $4, requests_per_minute = $5,
-       output_tokens_max = $6, version = version + 1 where id = $1`,
+       output_tokens_max = $6, price_list = $7, version = version + 1 where id = $1`,
     before.id,
     after.name,
     after.status,
     after.limits.concurrentRequests,
     after.limits.requestsPerMinute,
     after.limits.outputTokensMax,
+    after.priceList,
   );
   yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
   return after;
 }
 
-function factsOf({ limits, name, status }: Account): AuditFacts {
+function factsOf({ limits, name, priceList, status }: Account): AuditFacts {
   return {
     name,
     status,
     concurrent_requests: limits.concurrentRequests,
     requests_per_minute: limits.requestsPerMinute,
     output_tokens_max: limits.outputTokensMax,
+    price_list: priceList,
   };
 }
 
