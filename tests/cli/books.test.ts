@@ -139,6 +139,7 @@ describe("receipt", () => {
       key: "key_ann",
       format: "messages",
       streamed: true,
+      label: null,
       state: "settled",
       outcome: "completed",
       input_bound: 1_000,

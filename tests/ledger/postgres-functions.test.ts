@@ -25,6 +25,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0014-budgets": "b3d64137a4ca8b9ac5fc10daa785540050e8b8608f64d9148ec09a0951c9e276",
   "0015-references": "9a086e0bf3b3e92d5862eb23489a72d0af5daae276910d247204d741a784a618",
   "0016-labels": "d889e50535128edfcdc6545b0b84a453d32eafa159c3a2d16c6acea4df03a935",
+  "0018-own-prices": "255475300b3998633e7cd71284d1da3a34887bd928e9f8f67007d117ad1f3d50",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

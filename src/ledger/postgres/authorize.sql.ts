@@ -1,17 +1,20 @@
+import { limits } from "../../limits.ts";
+import { joinPrice } from "../price-list.ts";
 import { planned } from "./accounts.sql.ts";
 
 /**
  * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.
  */
 export const authorizeFunctions = `
--- Key, account, a ticket in the key's window, and a balance of _least at least (0: none is needed); a ticket counts also
--- where the balance is too small. The hashes are compared behind a nonce, so that the time of the comparison does not
+-- Key, account, a ticket in the key's window, and a balance that pays for the smallest request, which costs _least at the
+-- prices of the settings (0: none is needed; below: it is, and they are free); a ticket counts also where the balance is
+-- too small. The hashes are compared behind a nonce, so that the time of the comparison does not
 -- depend on how much of them is equal; an unknown key takes as long.
 create or replace function tributary.authorize(
   _account text, _key text, _hash bytea, _nonce bytea, _ticket text, _limit bigint, _window_ms bigint, _at_ms bigint,
   _least bigint,
   out verdict text, out live bigint, out newest bigint, out fits_at bigint, out now bigint,
-  out balance bigint, out held bigint
+  out balance bigint, out held bigint, out needed bigint
 ) language plpgsql as $body$
 declare
   _found record;
@@ -37,9 +40,15 @@ begin
     if fits_at is not null then verdict := 'rate'; return; end if;
   end if;
   verdict := 'known';
-  if _least > 0 then
-    select a.balance_nanos, a.held_nanos into balance, held from tributary.account a where a.id = _account;
-    if balance < _least then verdict := 'credit'; end if;
+  if _least <> 0 then
+    select account.balance_nanos, account.held_nanos,
+        coalesce(tributary.cost_nanos(${String(limits.inputBoundPerRequest)}, 1,
+          greatest(price.input_nanos_per_million, price.cached_input_nanos_per_million),
+          price.output_nanos_per_million), greatest(_least, 0))
+      into balance, held, needed
+      from tributary.account account ${joinPrice("tributary.", "now")}
+      where account.id = _account;
+    if balance < needed then verdict := 'credit'; end if;
   end if;
 end
 $body$;
@@ -50,7 +59,8 @@ create or replace function tributary.authorize_each(
   _accounts text[], _keys text[], _hashes bytea[], _nonce bytea, _tickets text[], _limit bigint, _window_ms bigint,
   _leasts bigint[], _lock_ms integer, _at_ms bigint
 ) returns table (
-  place bigint, verdict text, live bigint, newest bigint, fits_at bigint, now bigint, balance bigint, held bigint
+  place bigint, verdict text, live bigint, newest bigint, fits_at bigint, now bigint, balance bigint, held bigint,
+  needed bigint
 ) language plpgsql ${planned} as $body$
 begin
   if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;

@@ -17,7 +17,7 @@ import type { Clock, Database } from "./database.ts";
 
 const authorize = {
   name: "authorize",
-  text: `select place, verdict, live, newest, fits_at, now, balance, held
+  text: `select place, verdict, live, newest, fits_at, now, balance, held, needed
     from tributary.authorize_each($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };
 const giveTicketBack = {
@@ -41,6 +41,7 @@ export function openAuthorize(
   const nonce = randomBytes(16);
   const { busyMs, requestsPerMinute: limit } = rules;
   const leastNanos = leastCostNanos(rules.prices);
+  const needed = leastNanos === 0n ? -1n : leastNanos;
   const batches = openBatches<AuthorizeOrder & BatchOrder>(database, {
     statement: authorize,
     busyMs,
@@ -52,14 +53,14 @@ export function openAuthorize(
       orders.map((order) => order.ticketId),
       limit,
       limits.rateWindowMs,
-      orders.map((order) => (order.needsCredit ? leastNanos : 0n)),
+      orders.map((order) => (order.needsCredit ? needed : 0n)),
       lockMs,
       clock(),
     ],
   });
   const ask: PostgresOperations["authorize"] = async (order) => {
     const row = await batches({ ...order, lockedAs: order.keyId, onlyOnce: null });
-    return callerOf(row, order, { limit, leastNanos });
+    return callerOf(row, order, limit);
   };
   return {
     authorize: ask,
@@ -78,11 +79,7 @@ export function openAuthorize(
   };
 }
 
-function callerOf(
-  row: Row,
-  order: AuthorizeOrder,
-  { leastNanos, limit }: { readonly limit: number; readonly leastNanos: bigint },
-): Caller {
+function callerOf(row: Row, order: AuthorizeOrder, limit: number): Caller {
   const verdict = textOf(row, "verdict");
   throwRefusal(verdict);
   const nowMs = numberOf(row, "now");
@@ -92,6 +89,7 @@ function callerOf(
   if (verdict === "rate") throw rateLimited(rate, numberOf(row, "fits_at") - nowMs);
   if (verdict === "credit") {
     const heldNanos = bigOf(row, "held");
+    const leastNanos = bigOf(row, "needed");
     throw noCredit({ balanceNanos: bigOf(row, "balance"), heldNanos, leastNanos, rate });
   }
   const { accountId, keyId, ticketId } = order;
