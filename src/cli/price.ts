@@ -89,7 +89,7 @@ export async function removePrices(
   });
 }
 
-/** Changes a list as it is now: of two commands at once the second is told. */
+/** Changes a list as it is now: of two commands at once the second is refused. */
 async function changeToCome(
   ledger: StoreLedger,
   name: string,
