@@ -9,7 +9,7 @@ import { holdValue } from "./http/held-value.ts";
 import { openTokenBuckets } from "./http/token-buckets.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
 import { newId } from "./new-id.ts";
-import { openRefusals, type Refusal, type Refusals } from "./http/refusals.ts";
+import { openRefusals, type Refusal, type Refusals } from "./http/refusal-log.ts";
 import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
 import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";

@@ -1,5 +1,5 @@
 import { formatCredit } from "../admission/price.ts";
-import type { CreditNanos } from "./records.ts";
+import type { CreditNanos } from "./scalars.ts";
 import { periodAt, type Period, type PeriodLength } from "./periods.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf } from "./row.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AccountId, CreditNanos } from "./records.ts";
+import type { AccountId, CreditNanos } from "./scalars.ts";
 import { bigOf, numberOf, type Row, textOf, textOrNullOf } from "./row.ts";
 
 /**

@@ -10,15 +10,9 @@ import {
   textOf,
   textOrNullOf,
 } from "./row.ts";
+import type { AccountId, CreditNanos, KeyId } from "./scalars.ts";
 
-/** Credit in integers of 1e-9 credit. */
-export type CreditNanos = bigint;
-/** Public id of an account: `acct_` and letters and digits. */
-export type AccountId = `acct_${string}`;
-/** Public id of a key: `key_` and letters and digits. */
-export type KeyId = `key_${string}`;
-/** Id of a request, the same in headers, logs, ledger and error bodies. */
-export type RequestId = `req_${string}`;
+export type { AccountId, CreditNanos, KeyId, RequestId } from "./scalars.ts";
 
 /** Accounts as operators see them. Amounts in nanos. */
 export interface Account {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openRefusals } from "../../src/http/refusals.ts";
+import { openRefusals } from "../../src/http/refusal-log.ts";
 import { limits } from "../../src/limits.ts";
 import type { RequestFacts } from "../../src/telemetry/events.ts";
 
