@@ -79,7 +79,13 @@ function request(at: number): readonly StoreCall[] {
   const requestId = `req_${spread}${String(at).padStart(10, "0")}` as const;
   const index = at % accounts;
   const rate = { limit: 600, remaining: 600, resetMs: 0 };
-  const caller = { accountId: accountId(index), keyId: keyId(index), ticket: null, rate };
+  const caller = {
+    accountId: accountId(index),
+    keyId: keyId(index),
+    ticket: null,
+    rate,
+    concurrentRequests: 4,
+  };
   return [
     {
       name: "admit",

@@ -20,6 +20,9 @@ export type OpenaiErrorCode =
   | "insufficient_quota"
   | "account_disabled"
   | "cancelled_by_operator"
+  | "key_expired"
+  | "key_paused"
+  | "key_scope"
   | "not_found"
   | "method_not_allowed"
   | "upgrade_required"
@@ -73,6 +76,7 @@ export const failureKinds = {
     logLevel: "warn",
   },
   authentication: kind(401, ["authentication_error", "invalid_api_key"], "authentication_error"),
+  key_expired: kind(401, ["authentication_error", "key_expired"], "authentication_error"),
   insufficient_credit: kind(402, ["insufficient_quota", "insufficient_quota"], "billing_error"),
   account_disabled: kind(403, ["permission_error", "account_disabled"], "permission_error"),
   cancelled_by_operator: kind(
@@ -80,6 +84,8 @@ export const failureKinds = {
     ["permission_error", "cancelled_by_operator"],
     "permission_error",
   ),
+  key_paused: kind(403, ["permission_error", "key_paused"], "permission_error"),
+  key_scope: kind(403, ["permission_error", "key_scope"], "permission_error"),
   not_found: kind(404, ["invalid_request_error", "not_found"], "not_found_error"),
   method_not_allowed: kind(
     405,

@@ -95,7 +95,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     },
     settings: config,
     ...clock,
-    bounds: openAccountBounds(config.concurrencyPerAccount),
+    bounds: openAccountBounds(),
     looks: openTokenBuckets(() => performance.now()),
     now: Date.now,
     newId,

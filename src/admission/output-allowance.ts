@@ -10,6 +10,8 @@ export interface AllowanceOrder {
   readonly fitting: number | null;
   /** Balance minus held. */
   readonly availableNanos: bigint;
+  /** What account and key may have at most; absent: what any request may. */
+  readonly outputTokensMax?: number;
 }
 
 /** The allowance with its reservation, or what is missing. */
@@ -23,8 +25,10 @@ export type AllowanceDecision =
  */
 export function decideAllowance(order: AllowanceOrder, listed: Prices): AllowanceDecision {
   const prices = reservedPrices(listed);
-  const cap = outputAllowanceCap(order.requested, order.fitting);
-  const affordable = affordableOutputTokens(order.inputBound, order.availableNanos, prices);
+  const most = order.outputTokensMax ?? limits.outputAllowanceMax;
+  const cap = Math.min(outputAllowanceCap(order.requested, order.fitting), most);
+  const payable = affordableOutputTokens(order.inputBound, order.availableNanos, prices);
+  const affordable = Math.min(payable, most);
   const allowance = order.requested === null ? Math.min(cap, affordable) : cap;
   const asked = Math.max(allowance, 1);
   const needed = costNanos(order.inputBound, asked, prices);

@@ -4,7 +4,13 @@ import { limits } from "../limits.ts";
 /** What one account may have under way in this process, and all accounts together, beside what the ledger bounds. */
 export interface AccountBounds {
   /** Takes one of the account's places until it is disposed. Throws `too_many_concurrent`. */
-  enter(accountId: string): AccountEntry;
+  enter(account: BoundAccount): AccountEntry;
+}
+
+/** An account, and how many of its requests may run at once by what the ledger said of this request. */
+export interface BoundAccount {
+  readonly accountId: string;
+  readonly concurrentRequests: number;
 }
 
 /** One request of an account, from its authorization until its response is over. */
@@ -27,15 +33,15 @@ interface AccountShare {
  * Opens the bounds. Announced bytes count for their own account only: for the process they would let a few accounts take
  * the whole budget without sending anything.
  */
-export function openAccountBounds(concurrencyPerAccount: number): AccountBounds {
-  const requestsMax = Math.max(
-    limits.accountRequestsMin,
-    limits.accountRequestsPerSlot * concurrencyPerAccount,
-  );
+export function openAccountBounds(): AccountBounds {
   const shares = new Map<string, AccountShare>();
   let processBytes = 0;
 
-  function enter(accountId: string): AccountEntry {
+  function enter({ accountId, concurrentRequests }: BoundAccount): AccountEntry {
+    const requestsMax = Math.max(
+      limits.accountRequestsMin,
+      limits.accountRequestsPerSlot * concurrentRequests,
+    );
     const share = shares.get(accountId) ?? { requests: 0, bytes: 0 };
     if (share.requests >= requestsMax) throw tooManyRequests(requestsMax);
     shares.set(accountId, share);

@@ -21,6 +21,7 @@ export async function handleAccount(exchange: Exchange, service: Service): Promi
 
 function accountToJson(caller: CallerAccount, requestsRemaining: number): unknown {
   const { id, name, status, balanceNanos, heldNanos } = caller.account;
+  const { outputTokensMax } = caller.limits;
   return {
     id,
     name,
@@ -31,11 +32,11 @@ function accountToJson(caller: CallerAccount, requestsRemaining: number): unknow
     ...budgetToJson(caller.budget),
     prices: pricesToJson(caller.prices),
     limits: {
-      concurrent_requests: caller.limits.concurrency,
+      concurrent_requests: caller.limits.concurrentRequests,
       requests_per_minute: caller.limits.requestsPerMinute,
       requests_remaining: requestsRemaining,
-      output_allowance_default: limits.outputAllowanceDefault,
-      output_allowance_max: limits.outputAllowanceMax,
+      output_allowance_default: Math.min(limits.outputAllowanceDefault, outputTokensMax),
+      output_allowance_max: outputTokensMax,
       input_bound_max: limits.inputBoundMax,
     },
     running_requests: caller.running.map(runningToJson),

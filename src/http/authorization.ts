@@ -40,7 +40,7 @@ export async function authorize(
   const headers = rateHeaders(caller.rate, exchange.shape, service.now());
   for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value);
   const entry = await withTicketBack(caller, service, () =>
-    Promise.resolve(service.bounds.enter(caller.accountId)),
+    Promise.resolve(service.bounds.enter(caller)),
   );
   const leave = (): void => entry[Symbol.dispose]();
   if (exchange.response.closed) leave();

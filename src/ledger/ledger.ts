@@ -30,6 +30,8 @@ export interface Caller {
   /** The rate ticket taken for this request; null when the request does not count. */
   readonly ticket: string | null;
   readonly rate: RateState;
+  /** How many requests of the account may run at once. */
+  readonly concurrentRequests: number;
 }
 
 /** The key's window: how many requests fit, how many are left, when all of them have left the window. */
@@ -93,7 +95,8 @@ export interface GivenBack {
 export interface Ledger extends AsyncDisposable {
   /**
    * Before the body is read: key, account, rate, and where credit is needed a balance that pays for the smallest
-   * request. Failures: authentication, account_disabled, rate_limited, insufficient_credit, overloaded.
+   * request. Failures: authentication, key_expired, key_paused, key_scope,
+   * account_disabled, rate_limited, insufficient_credit, overloaded.
    */
   authorize(presentedKey: string, countsForRate: boolean, needsCredit?: boolean): Promise<Caller>;
   /** Gives the ticket back of a request that was answered 429 after `authorize`: such a request does not count. */

@@ -1,6 +1,7 @@
+import type { AccountLimits } from "../admission/limits-in-force.ts";
 import { formatCredit } from "../admission/price.ts";
 import { limits } from "../limits.ts";
-import type { Account, AccountLimits } from "./records.ts";
+import type { Account } from "./records.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /** Throws unless the account can take this amount: its balance stays within the limit and never below what is held. */

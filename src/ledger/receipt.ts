@@ -1,3 +1,4 @@
+import type { LimitsInForce } from "../admission/limits-in-force.ts";
 import {
   cachedInputPrice,
   formatCredit,
@@ -65,7 +66,8 @@ export interface CallerAccount {
   readonly account: Account;
   /** Oldest first. */
   readonly running: readonly Receipt[];
-  readonly limits: { readonly concurrency: number; readonly requestsPerMinute: number };
+  /** Of the account, and of the key that looks. */
+  readonly limits: LimitsInForce;
   /** Of the account's price list, now. */
   readonly prices: Prices;
   /** Of the key that asks; null: it has none. */

@@ -1,3 +1,4 @@
+import type { AccountLimits, KeyLimits } from "../admission/limits-in-force.ts";
 import { formatHead } from "./journal.ts";
 import { budgetColumns, budgetOf, type BudgetState } from "./budget.ts";
 import {
@@ -37,18 +38,6 @@ export interface Account {
 
 /** What an operator's own systems note of an account. */
 export type Metadata = Readonly<Record<string, string>>;
-
-/** What of the service's settings an account has otherwise; null: as the service. */
-export interface AccountLimits extends KeyLimits {
-  readonly concurrentRequests: number | null;
-}
-
-/** What a key may do at most, never more than its account's; of an account: each of its keys. null: no limit of its own. */
-export interface KeyLimits {
-  /** Requests in any 60 seconds. */
-  readonly requestsPerMinute: number | null;
-  readonly outputTokensMax: number | null;
-}
 
 /** What a key may be used for: to spend, and to look at its account. */
 export const keyScopes = ["generate", "read"] as const;
@@ -146,14 +135,16 @@ export function keyOf(row: Row, nowMs: number): KeyRecord {
   };
 }
 
-function keyLimitsOf(row: Row): KeyLimits {
+/** The limits of a key, from columns of their names. */
+export function keyLimitsOf(row: Row): KeyLimits {
   return {
     requestsPerMinute: numberOrNullOf(row, "requests_per_minute"),
     outputTokensMax: numberOrNullOf(row, "output_tokens_max"),
   };
 }
 
-function scopesOf(text: string): readonly KeyScope[] {
+/** The scopes of a key, from its column. */
+export function scopesOf(text: string): readonly KeyScope[] {
   return keyScopes.filter((scope) => text.split(" ").includes(scope));
 }
 

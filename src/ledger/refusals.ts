@@ -1,7 +1,7 @@
 import { formatCredit } from "../admission/price.ts";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
-import type { CreditNanos } from "./records.ts";
+import type { CreditNanos, KeyScope } from "./records.ts";
 import type { RateState } from "./ledger.ts";
 
 // The words of each refusal, the same from both stores.
@@ -22,6 +22,42 @@ export function revokedKey(): Failure {
   return new Failure(
     "authentication",
     "This API key has been revoked. Ask the operator of this service for another one.",
+  );
+}
+
+/** A secret that was good before a rotation. */
+export function replacedKey(): Failure {
+  return new Failure(
+    "authentication",
+    "This API key has been replaced by a new one. Use the new one, or ask the operator of this service for it.",
+  );
+}
+
+/** The right key, whose time is over. */
+export function expiredKey(): Failure {
+  return new Failure(
+    "key_expired",
+    "This API key has expired. Ask the operator of this service for another one, or for more time.",
+  );
+}
+
+/** The right key, paused. */
+export function pausedKey(): Failure {
+  return new Failure(
+    "key_paused",
+    "This API key is paused. Ask the operator of this service to resume it.",
+  );
+}
+
+/** The right key, for something else than this. */
+export function keyWithout(scope: KeyScope): Failure {
+  const may =
+    scope === "generate"
+      ? "look at its account and not spend"
+      : "spend and not look at its account";
+  return new Failure(
+    "key_scope",
+    `This API key may ${may}: it does not have the scope \`${scope}\`. Use another key, or ask the operator of this service for the scope.`,
   );
 }
 

@@ -2,7 +2,7 @@ import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
 import type { UsageQuery, UsageRow } from "./usage-sums.ts";
-import type { AccountId, RequestId } from "./records.ts";
+import type { AccountId, KeyScope, RequestId } from "./records.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
@@ -13,6 +13,12 @@ export interface AuthorizeOrder extends PresentedKey {
   readonly ticketId: string | null;
   /** Whether the balance has to pay for the smallest request. What is held is left to `admit`. */
   readonly needsCredit: boolean;
+}
+
+/** What a request needs of its key: to spend, to look, or, where it does neither as a count of tokens, nothing. */
+export function neededScope(order: AuthorizeOrder): KeyScope | null {
+  if (order.needsCredit) return "generate";
+  return order.ticketId === null ? "read" : null;
 }
 
 /** An order of one of several processes that have one store. */

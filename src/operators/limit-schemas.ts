@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
+import type { AccountLimits, KeyLimits } from "../admission/limits-in-force.ts";
 import type { Patch } from "../ledger/administration/changed-by.ts";
-import type { AccountLimits, KeyLimits } from "../ledger/records.ts";
 import { limits } from "../limits.ts";
 
 /** The limits of a key, each of which may be null. */

@@ -105,6 +105,7 @@ function begin(faults: {
         keyId: "key_a",
         ticket: null,
         rate: { limit: 1, remaining: 1, resetMs: 0 },
+        concurrentRequests: 4,
       },
       format: "messages",
       streamed: true,

@@ -26,6 +26,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0015-references": "9a086e0bf3b3e92d5862eb23489a72d0af5daae276910d247204d741a784a618",
   "0016-labels": "d889e50535128edfcdc6545b0b84a453d32eafa159c3a2d16c6acea4df03a935",
   "0018-own-prices": "255475300b3998633e7cd71284d1da3a34887bd928e9f8f67007d117ad1f3d50",
+  "0019-limits": "4b18289d09d546f891030279d4367429a4cc1936d47172399198f03afa33c254",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

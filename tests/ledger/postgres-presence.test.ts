@@ -60,6 +60,7 @@ async function openScene(leaseMs = 60_000): Promise<Scene> {
           keyId: "key_a",
           ticket: null,
           rate: { limit: 600, remaining: 600, resetMs: 0 },
+          concurrentRequests: 4,
         },
         inputBound: 1_000,
         outputTokensRequested: 100,

@@ -153,7 +153,7 @@ describe("an account as its callers see it", () => {
     expect(seen.running.map(({ requestId }) => requestId)).toEqual(["req_a4"]);
     expect(seen).toMatchObject({
       account: { id: "acct_ann", heldNanos: 1_400_000n },
-      limits: { concurrency: 4, requestsPerMinute: 600 },
+      limits: { concurrentRequests: 4, requestsPerMinute: 600, outputTokensMax: 65_536 },
       prices: defaultSettings.prices,
       head: { accountId: "acct_ann", sequence: 8 },
     });

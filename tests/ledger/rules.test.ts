@@ -90,7 +90,7 @@ async function hold(store: StoreClient, one: RuleCase): Promise<void> {
   });
   const rate = { limit: 600, remaining: 600, resetMs: 0 };
   const asked = orderOf(
-    { accountId: id, keyId, ticket: null, rate },
+    { accountId: id, keyId, ticket: null, rate, concurrentRequests: 4 },
     {
       requestId: `req_${String(accounts)}`,
       inputBound: one.inputBound,

@@ -54,6 +54,7 @@ const caller: Caller = {
   keyId: "key_a",
   ticket: null,
   rate: { limit: 1, remaining: 1, resetMs: 0 },
+  concurrentRequests: 4,
 };
 
 function checked({ ledger }: Scene): Promise<unknown> {

@@ -49,6 +49,24 @@ export const errorContract = {
     messages: "billing_error",
     responseFailed: "invalid_prompt",
   },
+  key_expired: {
+    status: 401,
+    openai: ["authentication_error", "key_expired"],
+    messages: "authentication_error",
+    responseFailed: "invalid_prompt",
+  },
+  key_paused: {
+    status: 403,
+    openai: ["permission_error", "key_paused"],
+    messages: "permission_error",
+    responseFailed: "invalid_prompt",
+  },
+  key_scope: {
+    status: 403,
+    openai: ["permission_error", "key_scope"],
+    messages: "permission_error",
+    responseFailed: "invalid_prompt",
+  },
   account_disabled: {
     status: 403,
     openai: ["permission_error", "account_disabled"],

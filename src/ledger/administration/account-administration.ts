@@ -1,3 +1,4 @@
+import type { AccountLimits } from "../../admission/limits-in-force.ts";
 import { formatCredit } from "../../admission/price.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
@@ -12,7 +13,6 @@ import {
   type Account,
   accountColumns,
   type AccountId,
-  type AccountLimits,
   accountOf,
   type CreditNanos,
 } from "../records.ts";

@@ -1,9 +1,9 @@
+import type { KeyLimits } from "../../admission/limits-in-force.ts";
 import { OperatorError } from "../operator-error.ts";
 import { ensureLimits, ensureName, unknownAccount, unknownKeyId } from "../operator-input.ts";
 import {
   keyColumns,
   type KeyId,
-  type KeyLimits,
   keyOf,
   type KeyRecord,
   type KeyScope,

@@ -26,6 +26,7 @@ $body$;
 
 -- Key and account again, concurrency, allowance and reservation, for each of some requests, which stand in the order of
 -- their accounts' and keys' ids: all replicas lock rows in that order. A refusal is the row of its own request.
+-- Of a refusal for concurrency granted is how many requests of the account may run.
 -- _lock_ms: how long the lock of an account may be waited for; null: as long as a statement may take. free_in_ms: how
 -- long at least no slot can be free. _input_price and _output_price are those of accounts whose list the ledger does not
 -- have, which is \`default\`.
@@ -65,8 +66,11 @@ begin
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, account.id as known_account, account.status, account.balance_nanos, account.held_nanos, account.running, k.id as known_key,
-        k.revoked_at_ms, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million,
+    select q.*, account.id as known_account, account.balance_nanos, account.held_nanos, account.running, k.id as known_key,
+        tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, account.status, k.scopes, 'generate', _now)
+          as refusal,
+        coalesce(account.concurrent_requests, _concurrency) as slots,
+        least(_most, account.output_tokens_max, k.output_tokens_max) as most, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million,
         price.list, coalesce(price.input_nanos_per_million, _input_price) as input_now,
         price.cached_input_nanos_per_million as cached_now,
         coalesce(price.output_nanos_per_million, _output_price) as output_now
@@ -102,10 +106,10 @@ begin
       input_price := _one.input_nanos_per_million;
       output_price := _one.output_nanos_per_million;
     elsif _one.known_key is null then verdict := 'unknown';
-    elsif _one.revoked_at_ms is not null then verdict := 'revoked';
-    elsif _one.status <> 'active' then verdict := 'disabled';
-    elsif _running >= _concurrency then
+    elsif _one.refusal is not null then verdict := _one.refusal;
+    elsif _running >= _one.slots then
       verdict := 'concurrent';
+      granted := _one.slots;
       _refused := true;
       perform tributary.give_ticket_back(_account, _one.key, _one.ticket_at_ms, _one.ticket);
       -- A process that renews always has about two thirds of a lease left, or more, and what it runs may end at any time.
@@ -117,10 +121,11 @@ begin
     elsif _one.repeated and _one.ticket is not null and not exists (select 1 from tributary.rate_ticket t
         where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
       verdict := 'concurrent';
+      granted := _one.slots;
     else
       -- An assignment, since a select would cost as much as the decision.
       _allowance := tributary.decide_allowance(
-        _one.input_bound, _one.cap, _one.explicit, _most, _balance - _held,
+        _one.input_bound, least(_one.cap, _one.most), _one.explicit, _one.most, _balance - _held,
         greatest(_one.input_now, _one.cached_now), _one.output_now);
       granted := _allowance.granted;
       nanos := _allowance.nanos;

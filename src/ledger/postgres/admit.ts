@@ -51,7 +51,7 @@ export function openAdmit(
     const asked = { ...order, accountId, lockedAs: keyId, onlyOnce: order.requestId };
     for (let tries = 1; ; tries += 1) {
       try {
-        return admissionOf(await batches({ ...asked, repeated: tries > 1 }), order, rules);
+        return admissionOf(await batches({ ...asked, repeated: tries > 1 }), order);
       } catch (error) {
         if (!isLostAnswer(error) || tries >= limits.ledgerLostAnswerTries) throw error;
       }
@@ -87,11 +87,11 @@ function valuesOf(orders: readonly AskedOrder[], rules: OwnedRules): readonly un
   ];
 }
 
-function admissionOf(row: Row, order: AdmitOrder, rules: AdmitRules): Admission {
+function admissionOf(row: Row, order: AdmitOrder): Admission {
   const verdict = textOf(row, "verdict");
-  throwRefusal(verdict);
+  throwRefusal(verdict, "generate");
   if (verdict === "concurrent")
-    throw tooManyConcurrent(rules.concurrencyPerAccount, numberOrNullOf(row, "free_in_ms") ?? 0);
+    throw tooManyConcurrent(numberOf(row, "granted"), numberOrNullOf(row, "free_in_ms") ?? 0);
   if (verdict === "ended") throw endedReservation();
   if (verdict === "credit")
     throw insufficientCredit({

@@ -6,37 +6,61 @@ import { planned } from "./accounts.sql.ts";
  * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.
  */
 export const authorizeFunctions = `
+-- Why a key may not do what needs _scope (null: nothing does); null: it may.
+create or replace function tributary.key_refusal(
+  _revoked_at_ms bigint, _expires_at_ms bigint, _key_status text, _account_status text, _scopes text, _scope text,
+  _now bigint
+) returns text language sql immutable as $body$
+  select case when _revoked_at_ms is not null then 'revoked' when _expires_at_ms <= _now then 'expired'
+    when _key_status <> 'active' then 'paused' when _account_status <> 'active' then 'disabled'
+    when strpos(_scopes, _scope) = 0 then 'scope' end
+$body$;
+
 -- Key, account, a ticket in the key's window, and a balance that pays for the smallest request, which costs _least at the
 -- prices of the settings (0: none is needed; below: it is, and they are free); a ticket counts also where the balance is
--- too small. The hashes are compared behind a nonce, so that the time of the comparison does not
--- depend on how much of them is equal; an unknown key takes as long.
+-- too small. The hashes are compared behind a nonce, so that the time of the comparison does not depend on how much of
+-- them is equal; an unknown key takes as long. What needs a balance needs the scope 'generate', what takes no ticket 'read'.
+-- _limit is that of accounts without one of their own; rate_limit is what the key is held to, slots how many requests of
+-- the account may run (null: as the service says).
 create or replace function tributary.authorize(
   _account text, _key text, _hash bytea, _nonce bytea, _ticket text, _limit bigint, _window_ms bigint, _at_ms bigint,
   _least bigint,
   out verdict text, out live bigint, out newest bigint, out fits_at bigint, out now bigint,
-  out balance bigint, out held bigint, out needed bigint
+  out balance bigint, out held bigint, out needed bigint, out rate_limit bigint, out slots integer
 ) language plpgsql as $body$
 declare
   _found record;
+  _no_hash constant bytea := decode(repeat('00', 32), 'hex');
+  _given bytea;
+  _is_secret boolean;
+  _is_previous boolean;
 begin
-  select k.secret_hash, k.revoked_at_ms, a.status into _found
+  now := coalesce(_at_ms, tributary.now_ms());
+  select k.secret_hash, k.previous_hash, k.previous_until_ms, a.concurrent_requests,
+      least(coalesce(a.requests_per_minute, _limit), k.requests_per_minute) as rate_limit,
+      tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, a.status, k.scopes,
+        case when _least <> 0 then 'generate' when _ticket is null then 'read' end, now) as refusal
+    into _found
     from tributary.api_key k join tributary.account a on a.id = k.account_id
     where k.account_id = _account and k.id = _key;
-  if sha256(coalesce(_found.secret_hash, decode(repeat('00', 32), 'hex')) || _nonce) <> sha256(_hash || _nonce)
-      or _found.secret_hash is null then
+  _given := sha256(_hash || _nonce);
+  _is_secret := sha256(coalesce(_found.secret_hash, _no_hash) || _nonce) = _given and _found.secret_hash is not null;
+  _is_previous := sha256(coalesce(_found.previous_hash, _no_hash) || _nonce) = _given and _found.previous_hash is not null;
+  if not (_is_secret or _is_previous) then
     verdict := 'unknown'; return;
-  elsif _found.revoked_at_ms is not null then
-    verdict := 'revoked'; return;
-  elsif _found.status <> 'active' then
-    verdict := 'disabled'; return;
+  elsif not _is_secret and _found.previous_until_ms <= now then
+    verdict := 'replaced'; return;
+  elsif _found.refusal is not null then
+    verdict := _found.refusal; return;
   end if;
+  rate_limit := _found.rate_limit;
+  slots := _found.concurrent_requests;
   if _ticket is null then
-    now := coalesce(_at_ms, tributary.now_ms());
     select count(*), max(t.at_ms) into live, newest from tributary.rate_ticket t
       where t.account_id = _account and t.key_id = _key and t.at_ms > now - _window_ms and t.at_ms <= now + _window_ms;
   else
     select t.now, t.fits_at, t.live, t.newest into now, fits_at, live, newest
-      from tributary.take_ticket(_account, _key, _ticket, _limit, _window_ms, _at_ms) t;
+      from tributary.take_ticket(_account, _key, _ticket, rate_limit, _window_ms, _at_ms) t;
     if fits_at is not null then verdict := 'rate'; return; end if;
   end if;
   verdict := 'known';
@@ -60,7 +84,7 @@ create or replace function tributary.authorize_each(
   _leasts bigint[], _lock_ms integer, _at_ms bigint
 ) returns table (
   place bigint, verdict text, live bigint, newest bigint, fits_at bigint, now bigint, balance bigint, held bigint,
-  needed bigint
+  needed bigint, rate_limit bigint, slots integer
 ) language plpgsql ${planned} as $body$
 begin
   if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;

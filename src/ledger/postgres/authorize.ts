@@ -1,13 +1,19 @@
 import { randomBytes } from "node:crypto";
+import type { ServiceLimits } from "../../admission/limits-in-force.ts";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Caller } from "../ledger.ts";
-import type { AuthorizeOrder, PostgresOperations } from "../store-operations.ts";
+import type { KeyScope } from "../records.ts";
+import { type AuthorizeOrder, neededScope, type PostgresOperations } from "../store-operations.ts";
 import {
   disabledAccount,
+  expiredKey,
+  keyWithout,
   noCredit,
+  pausedKey,
   rateLimited,
   rateState,
+  replacedKey,
   revokedKey,
   unknownKey,
 } from "../refusals.ts";
@@ -17,7 +23,7 @@ import type { Clock, Database } from "./database.ts";
 
 const authorize = {
   name: "authorize",
-  text: `select place, verdict, live, newest, fits_at, now, balance, held, needed
+  text: `select place, verdict, live, newest, fits_at, now, balance, held, needed, rate_limit, slots
     from tributary.authorize_each($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };
 const giveTicketBack = {
@@ -26,8 +32,7 @@ const giveTicketBack = {
     from (select set_config('synchronous_commit', 'off', true)) as settings`,
 };
 
-interface AuthorizeRules {
-  readonly requestsPerMinute: number;
+interface AuthorizeRules extends ServiceLimits {
   readonly prices: Prices;
   readonly busyMs: number;
 }
@@ -60,7 +65,7 @@ export function openAuthorize(
   });
   const ask: PostgresOperations["authorize"] = async (order) => {
     const row = await batches({ ...order, lockedAs: order.keyId, onlyOnce: null });
-    return callerOf(row, order, limit);
+    return callerOf(row, order, rules.concurrencyPerAccount);
   };
   return {
     authorize: ask,
@@ -79,13 +84,13 @@ export function openAuthorize(
   };
 }
 
-function callerOf(row: Row, order: AuthorizeOrder, limit: number): Caller {
+function callerOf(row: Row, order: AuthorizeOrder, slots: number): Caller {
   const verdict = textOf(row, "verdict");
-  throwRefusal(verdict);
+  throwRefusal(verdict, neededScope(order));
   const nowMs = numberOf(row, "now");
   const newest = numberOrNullOf(row, "newest");
   const resetMs = newest === null ? 0 : newest + limits.rateWindowMs - nowMs;
-  const rate = rateState(limit, numberOf(row, "live"), resetMs);
+  const rate = rateState(numberOf(row, "rate_limit"), numberOf(row, "live"), resetMs);
   if (verdict === "rate") throw rateLimited(rate, numberOf(row, "fits_at") - nowMs);
   if (verdict === "credit") {
     const heldNanos = bigOf(row, "held");
@@ -94,12 +99,17 @@ function callerOf(row: Row, order: AuthorizeOrder, limit: number): Caller {
   }
   const { accountId, keyId, ticketId } = order;
   const ticket = ticketId === null ? null : `${String(nowMs)}.${ticketId}`;
-  return { accountId, keyId, ticket, rate };
+  const concurrentRequests = numberOrNullOf(row, "slots") ?? slots;
+  return { accountId, keyId, ticket, rate, concurrentRequests };
 }
 
 /** Throws where the verdict of `authorize` or `admit` is about the key or the account. */
-export function throwRefusal(verdict: string): void {
+export function throwRefusal(verdict: string, scope: KeyScope | null): void {
   if (verdict === "unknown") throw unknownKey();
+  if (verdict === "replaced") throw replacedKey();
   if (verdict === "revoked") throw revokedKey();
+  if (verdict === "expired") throw expiredKey();
+  if (verdict === "paused") throw pausedKey();
+  if (verdict === "scope" && scope !== null) throw keyWithout(scope);
   if (verdict === "disabled") throw disabledAccount();
 }

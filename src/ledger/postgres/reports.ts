@@ -1,7 +1,8 @@
+import { limitsInForce } from "../../admission/limits-in-force.ts";
 import { budgetColumns, budgetOf } from "../budget.ts";
 import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountColumns, accountOf } from "../records.ts";
+import { accountColumns, accountOf, keyLimitsOf } from "../records.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
 import type { AdmitRules } from "./admit.ts";
 import { numberOf } from "../row.ts";
@@ -24,7 +25,7 @@ const account = {
 };
 const key = {
   name: "caller-key",
-  text: `select ${budgetColumns}, coalesce($3, tributary.now_ms()) as now from tributary.api_key
+  text: `select ${budgetColumns}, requests_per_minute, output_tokens_max, coalesce($3, tributary.now_ms()) as now from tributary.api_key
     where account_id = $1 and id = $2`,
 };
 const running = {
@@ -59,13 +60,11 @@ export function openBooks(
         const [ofKey] = await query(key, accountId, keyId, clock());
         if (row === undefined || ofKey === undefined)
           throw new Error(`ledger: a caller of ${accountId} has no account`);
+        const shown = accountOf(row);
         return {
-          account: accountOf(row),
+          account: shown,
           running: (await query(running, accountId)).map(receiptOf),
-          limits: {
-            concurrency: rules.concurrencyPerAccount,
-            requestsPerMinute: rules.requestsPerMinute,
-          },
+          limits: limitsInForce(rules, shown.limits, keyLimitsOf(ofKey)),
           prices: currentPrices(row, rules.prices),
           budget: budgetOf(ofKey, numberOf(ofKey, "now")),
           head: headOf(row),

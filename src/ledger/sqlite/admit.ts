@@ -40,9 +40,10 @@ export function openAdmit(
     const earlier = getRow(find, requestId);
     if (earlier !== null) return earlierAdmission(earlier, order);
     const account = parts.keyGate.ensureActive(caller, nowMs);
-    if (account.running >= rules.concurrencyPerAccount) {
+    const { concurrentRequests, outputTokensMax } = account.limits;
+    if (account.running >= concurrentRequests) {
       giveTicketBack(caller, parts.rateWindow);
-      throw tooManyConcurrent(rules.concurrencyPerAccount, freeInMs(caller.accountId, nowMs));
+      throw tooManyConcurrent(concurrentRequests, freeInMs(caller.accountId, nowMs));
     }
     const decision = decideAllowance(
       {
@@ -50,6 +51,7 @@ export function openAdmit(
         requested: order.outputTokensRequested,
         fitting: order.outputTokensFitting,
         availableNanos: account.balanceNanos - account.heldNanos,
+        outputTokensMax,
       },
       account.prices,
     );

@@ -1,13 +1,36 @@
 import { timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import {
+  type LimitsInForce,
+  limitsInForce,
+  type ServiceLimits,
+} from "../../admission/limits-in-force.ts";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import type { Caller } from "../ledger.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
-import type { AuthorizeOrder, StoreOperations } from "../store-operations.ts";
-import { disabledAccount, noCredit, revokedKey, unknownKey } from "../refusals.ts";
+import { keyLimitsOf, type KeyScope } from "../records.ts";
+import { type AuthorizeOrder, neededScope, type StoreOperations } from "../store-operations.ts";
+import {
+  disabledAccount,
+  expiredKey,
+  keyWithout,
+  noCredit,
+  pausedKey,
+  replacedKey,
+  revokedKey,
+  unknownKey,
+} from "../refusals.ts";
 import { accountStateOf, type AccountState, chainEndOf, type ChainEnd } from "./accounts.ts";
 import type { RateWindow } from "./rate-window.ts";
-import { bigOf, bytesOf, textOf, textOrNullOf, type Row } from "../row.ts";
+import {
+  bigOf,
+  bytesOf,
+  numberOf,
+  numberOrNullOf,
+  textOf,
+  textOrNullOf,
+  type Row,
+} from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** Checks of keys and accounts, for both phases of a request. */
@@ -20,6 +43,7 @@ export interface KeyGate {
 /** An account inside `admit`, with the prices of this moment. */
 export interface ActiveAccount extends AccountState {
   readonly end: ChainEnd;
+  readonly limits: LimitsInForce;
   /** null: the prices are those of the settings. */
   readonly priceList: string | null;
   readonly prices: Prices;
@@ -27,42 +51,57 @@ export interface ActiveAccount extends AccountState {
 
 const noHash = new Uint8Array(32);
 
+// What `limitsOf` and `ensureMay` read.
+const gateColumns = `api_key.revoked_at_ms, api_key.expires_at_ms, api_key.status as key_status, api_key.scopes,
+  account.status, account.concurrent_requests, account.requests_per_minute as account_requests_per_minute,
+  account.output_tokens_max as account_output_tokens_max, api_key.requests_per_minute, api_key.output_tokens_max`;
+
 /** Prepares the statements once. Nothing is cached: a revocation made by any process holds from the next request on. */
 export function openKeyGate(
   database: DatabaseSync,
   rateWindow: RateWindow,
-  prices: Prices,
+  rules: ServiceLimits & { readonly prices: Prices },
 ): KeyGate {
+  const { prices } = rules;
   const find = database.prepare(
-    `select api_key.secret_hash, api_key.revoked_at_ms, account.status, account.balance_nanos, account.held_nanos,
+    `select api_key.secret_hash, api_key.previous_hash, api_key.previous_until_ms, ${gateColumns},
+       account.balance_nanos, account.held_nanos,
        ${joinedPriceColumns}
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
   const findActive = database.prepare(
-    `select api_key.revoked_at_ms, account.status, account.balance_nanos, account.held_nanos, account.running,
+    `select ${gateColumns}, account.balance_nanos, account.held_nanos, account.running,
        account.entries, account.head as account_head, ${joinedPriceColumns}
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
   return {
     authorize(order, nowMs) {
-      const row = ensureUsable(getRow(find, order.accountId, order.keyId, nowMs), order);
-      const { accountId, keyId } = order;
-      const { rate, ticket } = rateWindow.take(keyId, order.ticketId, nowMs);
+      const found = getRow(find, order.accountId, order.keyId, nowMs);
+      const row = ensureUsable(found, order, nowMs);
+      const { accountId, keyId, ticketId } = order;
+      const { concurrentRequests, requestsPerMinute } = limitsOf(row, rules);
+      const { rate, ticket } = rateWindow.take({
+        keyId,
+        ticketId,
+        nowMs,
+        limit: requestsPerMinute,
+      });
       // The balance with what is held: running requests give some of it back, and only `admit` knows what is needed.
       const balanceNanos = bigOf(row, "balance_nanos");
       const leastNanos = leastCostNanos(currentPrices(row, prices));
       if (order.needsCredit && balanceNanos < leastNanos)
         throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
-      return { accountId, keyId, ticket, rate };
+      return { accountId, keyId, ticket, rate, concurrentRequests };
     },
     ensureActive({ accountId, keyId }, nowMs) {
       const row = getRow(findActive, accountId, keyId, nowMs);
       if (row === null) throw unknownKey();
-      ensureNotRevoked(row);
+      ensureMay(row, "generate", nowMs);
       return {
         ...accountStateOf(row),
+        limits: limitsOf(row, rules),
         end: chainEndOf(row),
         priceList: textOrNullOf(row, "listed_in"),
         prices: currentPrices(row, prices),
@@ -71,18 +110,37 @@ export function openKeyGate(
   };
 }
 
-function ensureUsable(row: Row | null, order: AuthorizeOrder): Row {
-  // An unknown key is compared too, so that it takes as long as a wrong one.
-  const equal = timingSafeEqual(
-    row === null ? noHash : bytesOf(row, "secret_hash"),
-    order.secretHash,
-  );
-  if (row === null || !equal) throw unknownKey();
-  ensureNotRevoked(row);
+function ensureUsable(row: Row | null, order: AuthorizeOrder, nowMs: number): Row {
+  // What is not there is compared too, so that an unknown key takes as long as a wrong one.
+  const secret = hashOf(row, "secret_hash");
+  const previous = hashOf(row, "previous_hash");
+  const isSecret = timingSafeEqual(secret ?? noHash, order.secretHash) && secret !== null;
+  const isPrevious = timingSafeEqual(previous ?? noHash, order.secretHash) && previous !== null;
+  if (row === null || !(isSecret || isPrevious)) throw unknownKey();
+  if (!isSecret && numberOf(row, "previous_until_ms") <= nowMs) throw replacedKey();
+  ensureMay(row, neededScope(order), nowMs);
   return row;
 }
 
-function ensureNotRevoked(row: Row): void {
+function hashOf(row: Row | null, column: string): Uint8Array | null {
+  return row === null || row[column] === null ? null : bytesOf(row, column);
+}
+
+/** Throws unless the key may do now what needs this scope. */
+function ensureMay(row: Row, scope: KeyScope | null, nowMs: number): void {
   if (row["revoked_at_ms"] !== null) throw revokedKey();
+  const expiresAtMs = numberOrNullOf(row, "expires_at_ms");
+  if (expiresAtMs !== null && expiresAtMs <= nowMs) throw expiredKey();
+  if (textOf(row, "key_status") !== "active") throw pausedKey();
   if (textOf(row, "status") !== "active") throw disabledAccount();
+  if (scope !== null && !textOf(row, "scopes").includes(scope)) throw keyWithout(scope);
+}
+
+function limitsOf(row: Row, service: ServiceLimits): LimitsInForce {
+  const account = {
+    concurrentRequests: numberOrNullOf(row, "concurrent_requests"),
+    requestsPerMinute: numberOrNullOf(row, "account_requests_per_minute"),
+    outputTokensMax: numberOrNullOf(row, "account_output_tokens_max"),
+  };
+  return limitsInForce(service, account, keyLimitsOf(row));
 }

@@ -57,7 +57,7 @@ function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: Move
   const { expire, giveBackDead } = openResolve(database, {
     leaseMs,
     accounts: openAccounts(database),
-    rateWindow: openRateWindow(database, limits.requestsPerMinute),
+    rateWindow: openRateWindow(database),
     isPresent: (owner) => isPresent(path, owner),
   });
   while (giveBackDead(null, nowMs).count >= limits.ledgerGroupMax);

@@ -9,18 +9,20 @@ import { getRow } from "./get-row.ts";
 /** The requests of each key in the window `(now - 60 s, now]`: one row a ticket, so that the limit is exact. */
 export interface RateWindow {
   /** Takes a ticket, or throws `rate_limited`, which takes none. Without an id it only looks. */
-  take(
-    keyId: KeyId,
-    ticketId: string | null,
-    nowMs: number,
-  ): { readonly ticket: string | null; readonly rate: RateState };
+  take(order: {
+    readonly keyId: KeyId;
+    readonly ticketId: string | null;
+    readonly nowMs: number;
+    /** How many requests of the key fit in its window. */
+    readonly limit: number;
+  }): { readonly ticket: string | null; readonly rate: RateState };
   giveBack(keyId: KeyId, ticket: string): void;
   /** Forgets what has left every window. */
   sweep(nowMs: number): void;
 }
 
 /** The window over the attached file. */
-export function openRateWindow(database: DatabaseSync, limit: number): RateWindow {
+export function openRateWindow(database: DatabaseSync): RateWindow {
   const windowMs = limits.rateWindowMs;
   const ticketsInWindow = openTicketsInWindow(database);
   const blocking = database.prepare(
@@ -33,7 +35,7 @@ export function openRateWindow(database: DatabaseSync, limit: number): RateWindo
   const sweepAll = database.prepare("delete from rate.ticket where at_ms <= ? or at_ms > ?");
 
   return {
-    take(keyId, ticketId, nowMs) {
+    take({ keyId, limit, nowMs, ticketId }) {
       const tickets = ticketsInWindow(keyId, nowMs);
       const held = tickets?.held ?? 0;
       const newest = tickets?.newest ?? null;

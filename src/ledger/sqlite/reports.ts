@@ -1,9 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
+import { limitsInForce } from "../../admission/limits-in-force.ts";
 import { budgetColumns, budgetOf } from "../budget.ts";
 import { type UsageGrouping, type UsageQuery, usageRowOf } from "../usage-sums.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
-import { accountColumns, accountOf } from "../records.ts";
+import { accountColumns, accountOf, keyLimitsOf } from "../records.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
 import { bigOf, type Row } from "../row.ts";
 import type { AdmitRules } from "./admit.ts";
@@ -31,7 +32,7 @@ export function openBooks(
        ${joinedPriceColumns} from account ${joinPrice("", "?2")} where id = ?1`,
   );
   const key = database.prepare(
-    `select ${budgetColumns} from api_key where account_id = ? and id = ?`,
+    `select ${budgetColumns}, requests_per_minute, output_tokens_max from api_key where account_id = ? and id = ?`,
   );
   const running = database.prepare(
     `select ${receiptColumns} from reservation where account_id = ? and state = 'open'
@@ -47,13 +48,11 @@ export function openBooks(
       const ofKey = getRow(key, accountId, keyId);
       if (row === null || ofKey === null)
         throw new Error(`ledger: a caller of ${accountId} has no account`);
+      const shown = accountOf(row);
       return {
-        account: accountOf(row),
+        account: shown,
         running: running.all(accountId).map(receiptOf),
-        limits: {
-          concurrency: rules.concurrencyPerAccount,
-          requestsPerMinute: rules.requestsPerMinute,
-        },
+        limits: limitsInForce(rules, shown.limits, keyLimitsOf(ofKey)),
         prices: currentPrices(row, rules.prices),
         budget: budgetOf(ofKey, nowMs),
         head: headOf(row),

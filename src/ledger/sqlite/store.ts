@@ -105,8 +105,8 @@ function openOperations(
   { isPresent: isOwnerPresent }: StoreSurroundings,
 ): StoreOperations {
   const accounts = openAccounts(database);
-  const rateWindow = openRateWindow(database, settings.requestsPerMinute);
-  const keyGate = openKeyGate(database, rateWindow, settings.prices);
+  const rateWindow = openRateWindow(database);
+  const keyGate = openKeyGate(database, rateWindow, settings);
   return {
     authorize: keyGate.authorize,
     giveTicketBack(caller) {

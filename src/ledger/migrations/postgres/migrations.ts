@@ -9,6 +9,7 @@ import { events } from "./0011-events.ts";
 import { sessions } from "./0012-sessions.ts";
 import { prices } from "./0013-prices.ts";
 import { authorizeWithOwnPrices } from "./0018-own-prices.ts";
+import { authorizeWithLimits } from "./0019-limits.ts";
 import { references } from "./0015-references.ts";
 import { labels } from "./0016-labels.ts";
 import { replicas } from "./0017-replicas.ts";
@@ -45,4 +46,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0016-labels", oldest: 7, sql: labels },
   { name: "0017-replicas", oldest: 7, sql: replicas },
   { name: "0018-own-prices", oldest: 7, sql: authorizeWithOwnPrices },
+  { name: "0019-limits", oldest: 7, sql: authorizeWithLimits },
 ];
