@@ -5,6 +5,7 @@ import { openLog, openStandardOutput } from "../telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { quietTimers } from "../timers.ts";
 import type { OperatorServer } from "../operators/operator-server.ts";
+import { openOperatorPages } from "../pages/caller-relay.ts";
 import { openPageFiles } from "../pages/page-files.ts";
 import { openLedger } from "./open-ledger.ts";
 import { version } from "./version.ts";
@@ -97,7 +98,7 @@ async function openOperators(
     const operators = await listenForOperators(config.operator, {
       openLedger: () => openLedger(config, { creates: false }),
       metrics: () => gateway.metrics(),
-      page: (request, response) => page.answer(request, response),
+      page: openOperatorPages(page, gateway.address),
       version,
       prices: config.prices,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),

@@ -24,8 +24,8 @@ export interface OperatorServerParts extends Pick<
   readonly openLedger: () => Promise<StoreLedger>;
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
-  /** Answers what a browser asks for: the console at `/`, and its files. */
-  readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Answers what a browser asks for beside the API: the console, and what its playground generates; false: neither. */
+  readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
 
 /** Where to listen. */
@@ -83,9 +83,7 @@ export async function listenForOperators(
     if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
     else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
     else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
-    else if (path === "/" || path?.startsWith("/console/") === true)
-      await parts.page(request, response);
-    else send(response, nothingHere, newId("req_"));
+    else if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
   }
   await listen(server, address);
   const { port } = server.address() as AddressInfo;

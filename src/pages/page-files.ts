@@ -7,7 +7,9 @@ import { fileURLToPath } from "node:url";
 export interface PageFiles {
   /** Whether there is a build to serve. */
   isBuilt(): Promise<boolean>;
-  /** Answers a GET or HEAD of the page or of one of its files; says 404 or, where nothing is built, 503 with what to do. */
+  /** Whether a path is the page or would be one of its files. */
+  has(path: string): boolean;
+  /** Answers a GET or HEAD of one of them; says 404 or, where nothing is built, 503 with what to do. */
   answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export function readPageFiles(folder: string): PageFiles {
     return read.files;
   }
   return {
+    has: (path) => path === "/" || path.startsWith("/console/"),
     isBuilt: async () => (await stat(start).catch(ignore)) !== null,
     async answer(request, response) {
       const files = await find();

@@ -25,6 +25,8 @@ const places: Record<string, string> = {
   accounts: "accounts",
   receipts: "receipts",
   running: "running",
+  playground: "playground",
+  prices: "prices",
   operators: "operators",
   audit: "audit",
 };

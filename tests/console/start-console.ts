@@ -21,6 +21,8 @@ export interface ConsoleService extends AsyncDisposable {
   /** A link that signs in once. */
   loginLink(): Promise<string>;
   newOperator(role: OperatorRole): Promise<{ readonly id: string; readonly token: string }>;
+  /** What a command lists. */
+  list(what: "account"): Promise<readonly Readonly<Record<string, string>>[]>;
   /** Runs a command beside the service; what it printed, parsed. */
   command(...words: readonly string[]): Promise<Readonly<Record<string, string>>>;
 }
@@ -60,6 +62,8 @@ export async function startConsole(size: LedgerSize | null): Promise<ConsoleServ
     operatorUrl,
     deployment,
     command,
+    list: async (what) =>
+      (await command(what, "list")) as unknown as readonly Readonly<Record<string, string>>[],
     async loginLink() {
       const { link = "" } = await command("operator", "login-link");
       // The command knows the port that is set, which is 0.

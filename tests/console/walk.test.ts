@@ -152,6 +152,36 @@ test("the key is revoked after a question that names what it will do", async () 
   ).rejects.toMatchObject({ status: 401 });
 });
 
+test.each(["Chat Completions", "Responses", "Messages"])(
+  "the playground asks in %s with a key of its own, and shows answer, frames and cost",
+  async (format) => {
+    const [{ id } = { id: "" }] = await service.list("account");
+    await visit("playground");
+    await page.reload();
+    await page.getByText("Make a key that expires in an hour").click();
+    await page.getByLabel("Account that pays").fill(id);
+    await button("Make the key").click();
+    await page.getByLabel("Format").selectOption(format);
+    await page.getByText("Tools", { exact: true }).click();
+    await button("An example").click();
+    await button("Send").click();
+    await page.locator(".said").getByText("Hello from the deployment.").waitFor();
+    await page.locator(".answer .badge").getByText("done").waitFor();
+    await page.locator(".figure", { hasText: "Cost" }).getByRole("link").waitFor();
+    await page.getByText("frames, as they came").click();
+    await page.getByText("curl", { exact: true }).click();
+    await ensureUsable();
+    service.deployment.answerNext(
+      { type: "write", bytes: chunk({ content: "Begun" }) },
+      { type: "hang" },
+    );
+    await button("Send").click();
+    await page.locator(".said").getByText("Begun").waitFor();
+    await button("Cancel").click();
+    await page.locator(".answer .badge").getByText("cancelled").waitFor();
+  },
+);
+
 test("what was done is in the audit log", async () => {
   await visit("audit");
   for (const action of ["key.revoke", "key.create", "account.create"])

@@ -54,7 +54,11 @@ export async function startOperators(): Promise<TestOperators> {
       {
         openLedger: open,
         metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
-        page: (_request, response) => Promise.resolve(void response.end("page")),
+        page: (request, response) => {
+          const isPage = request.url === "/";
+          if (isPage) response.end("page");
+          return Promise.resolve(isPage);
+        },
         version: "1.2.3",
         prices: defaultSettings.prices,
         onFailure: ({ cause }) => void failures.push(cause),

@@ -9,6 +9,7 @@ import type {
   shownOperatorSchema,
   usageSchema,
 } from "../../../src/operators/schemas.ts";
+import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
 
 // What the API answers, as the service's own schemas document it: only types cross, no code does.
@@ -23,6 +24,8 @@ export type ShownKey = z.output<typeof shownKeySchema>;
 export type Entry = z.output<typeof entrySchema>;
 /** A receipt. */
 export type Receipt = z.output<typeof receiptSchema>;
+/** A price list with its prices. */
+export type PriceList = z.output<typeof priceListSchema>;
 /** Sums of one group of requests. */
 export type Usage = z.output<typeof usageSchema>;
 /** A row of the audit log. */

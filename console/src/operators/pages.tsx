@@ -5,6 +5,8 @@ import { AccountsPage } from "./pages/accounts.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
+import { PlaygroundPage } from "./pages/playground.tsx";
+import { PricesPage } from "./pages/prices.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { ReceiptsPage } from "./pages/receipts.tsx";
 import { RunningPage } from "./pages/running.tsx";
@@ -20,9 +22,16 @@ export const sections: readonly {
       { path: "", title: "Overview" },
       { path: "running", title: "Running" },
       { path: "receipts", title: "Receipts" },
+      { path: "playground", title: "Playground" },
     ],
   },
-  { group: "Customers", pages: [{ path: "accounts", title: "Accounts" }] },
+  {
+    group: "Customers",
+    pages: [
+      { path: "accounts", title: "Accounts" },
+      { path: "prices", title: "Prices" },
+    ],
+  },
   {
     group: "House",
     pages: [
@@ -55,6 +64,8 @@ const pages: Readonly<Record<string, (query: URLSearchParams) => Found>> = {
   running: () => ({ title: "Running", view: <RunningPage /> }),
   receipts: (query) => ({ title: "Receipts", view: <ReceiptsPage query={query} /> }),
   accounts: (query) => ({ title: "Accounts", view: <AccountsPage query={query} /> }),
+  playground: () => ({ title: "Playground", view: <PlaygroundPage /> }),
+  prices: () => ({ title: "Prices", view: <PricesPage /> }),
   operators: () => ({ title: "Operators", view: <OperatorsPage /> }),
   audit: (query) => ({ title: "Audit", view: <AuditPage query={query} /> }),
 };

@@ -4,7 +4,6 @@ import { useLoad } from "../../api/use-load.ts";
 import { Facts, PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
 import { Credits, Id, Time } from "../../components/text.tsx";
-import { textOf, unitsOf } from "../../exact.ts";
 import { linkTo } from "../../place.ts";
 import { countText, durationText } from "../../words.ts";
 import { ChainCheck } from "./chain-check.tsx";
@@ -111,28 +110,24 @@ function percent(part: number, whole: number): string {
   return `${String(Math.round((part / whole) * 1_000) / 10)}%`;
 }
 
-const lineDecimals = 15;
+const items = { input: "Input", cached_input: "Cached input", output: "Output" } as const;
 
 /** The sum line by line, each exact; the total is rounded up to 1e-9 credit once. */
 function Sum({ receipt }: { readonly receipt: Receipt }) {
-  const { charged, prices, reserved, usage } = receipt;
+  const { charged, lines, price_list: list, reserved, usage } = receipt;
   if (charged === null)
     return (
       <p>
         It holds <Credits amount={reserved} unit /> until it is settled.
       </p>
     );
-  if (usage === null)
+  if (lines === null || usage === null)
     return (
       <p>
         Charged <Credits amount={charged} unit />: nothing was used that is charged for. Of the{" "}
         <Credits amount={reserved} unit /> that it held all went back.
       </p>
     );
-  const lines = [
-    ["Input", usage.input_tokens, prices.input],
-    ["Output", usage.output_tokens, prices.output],
-  ] as const;
   return (
     <>
       <div class="table">
@@ -153,15 +148,15 @@ function Sum({ receipt }: { readonly receipt: Receipt }) {
             </tr>
           </thead>
           <tbody>
-            {lines.map(([name, count, price]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td class="right number">{countText(count)}</td>
+            {lines.map(({ amount, item, price, tokens }) => (
+              <tr key={item}>
+                <th scope="row">{items[item]}</th>
+                <td class="right number">{countText(tokens)}</td>
                 <td class="right">
                   <Credits amount={price} />
                 </td>
                 <td class="right">
-                  <Credits amount={lineAmount(count, price)} />
+                  <Credits amount={amount} />
                 </td>
               </tr>
             ))}
@@ -179,15 +174,10 @@ function Sum({ receipt }: { readonly receipt: Receipt }) {
         </table>
       </div>
       <p class="hint">
-        Of the input {countText(usage.cached_input_tokens)} tokens were cached; of the output{" "}
-        {countText(usage.reasoning_tokens)} were reasoning. It held{" "}
+        By the price list <a href={linkTo(["prices"])}>{list}</a>. Of the output{" "}
+        {countText(usage.reasoning_tokens)} tokens were reasoning. It held{" "}
         <Credits amount={reserved} unit /> while it ran.
       </p>
     </>
   );
-}
-
-/** Tokens at a price for a million of them. */
-function lineAmount(count: number, price: string): string {
-  return textOf(BigInt(count) * unitsOf(price, lineDecimals - 6), lineDecimals);
 }
