@@ -201,6 +201,8 @@ export const limits = {
   noteCharactersMax: 500,
   /** Characters of a label as a receipt keeps it; a longer one is kept by its hash, which is shorter. */
   labelCharactersMax: 128,
+  /** Characters of a reference of a movement and of an external id: payment providers' have under 100. */
+  referenceCharactersMax: 200,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
   ledgerBusyMs: 5_000,
   /** How often a SQLite store looks meanwhile whether the lock is free: a look costs 10 µs, a commit 0.3 ms and more. */

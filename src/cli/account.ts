@@ -1,4 +1,6 @@
 import { formatCredit, parseCredit } from "../admission/price.ts";
+import { entryToJson } from "../ledger/administration/entry-row.ts";
+import { creditKinds } from "../ledger/journal.ts";
 import type { Account } from "../ledger/records.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
@@ -43,13 +45,27 @@ export function showAccount(shell: Shell, id: string): Promise<Outcome> {
 /** `account credit` */
 export async function creditAccount(
   shell: Shell,
-  given: { readonly id: string; readonly amount: string; readonly note?: string | undefined },
+  given: CreditOptions & { readonly id: string; readonly amount: string },
 ): Promise<Outcome> {
   const amount = readAmount(given.amount, "AMOUNT");
   if (amount === 0n) throw misuse("AMOUNT must not be 0.");
-  return withLedger(shell, async (ledger) =>
-    one(await ledger.creditAccount(given.id, amount, given.note ?? null)),
-  );
+  const kind = creditKinds.find((each) => each === (given.kind ?? "top_up"));
+  if (kind === undefined) throw misuse(`--kind is one of ${creditKinds.join(", ")}.`);
+  const { note = null, receipt = null, reference = null } = given;
+  return withLedger(shell, async (ledger) => {
+    const facts = { kind, note, receipt, reference };
+    const { account, entry } = await ledger.creditAccount(given.id, amount, facts);
+    const { json, text } = one(account);
+    return { json: { ...(json as object), entry: entryToJson(entry) }, text };
+  });
+}
+
+/** What may be said of credit beside its amount. */
+interface CreditOptions {
+  readonly kind?: string | undefined;
+  readonly note?: string | undefined;
+  readonly receipt?: string | undefined;
+  readonly reference?: string | undefined;
 }
 
 /** `account disable` and `account enable` */

@@ -116,10 +116,15 @@ function addAccount({ finish, program, shell }: Definitions): void {
   account
     .command("credit")
     .summary("add credit; a negative amount takes it back")
-    .description("Adds credit; a negative amount takes it back, never what is held.")
+    .description(
+      'Adds credit; a negative amount takes it back, never what is held. --json prints the account with "entry", what the journal says of it.',
+    )
     .argument("<ID>")
     .argument("<AMOUNT>")
-    .option("--note <T>", "what the journal says about it")
+    .option("--kind <KIND>", "top_up (default), grant, refund or correction")
+    .option("--note <T>", "what the journal says about it; callers see it")
+    .option("--reference <T>", "a name of it, such as a payment's: a repeat adds nothing again")
+    .option("--receipt <ID>", "of a refund: the request whose charge it gives back")
     .action(async (id, amount, options) =>
       finish(await (await load.account()).creditAccount(shell, { id, amount, ...options })),
     );

@@ -7,7 +7,9 @@ import type { OperatorRecord, OperatorRole } from "./administration/operator-adm
 import type { SessionRecord } from "./administration/session-administration.ts";
 import type { ReplicaFacts, ReplicaRecord } from "./administration/replica-administration.ts";
 import type { AskedPrices, PriceList } from "./administration/price-administration.ts";
-import type { EntryRow, Page, ReceiptQuery } from "./administration/lists.ts";
+import type { CreditFacts, Credited } from "./administration/credit-administration.ts";
+import type { EntryRow } from "./administration/entry-row.ts";
+import type { Page, ReceiptQuery } from "./administration/lists.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
   Account,
@@ -147,8 +149,8 @@ export interface LedgerAdministration<Secret extends string | null = string>
   createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
   listAccounts(): Promise<readonly Account[]>;
   showAccount(id: string): Promise<Account>;
-  /** Positive adds, negative takes back, never below what is held. */
-  creditAccount(id: string, amountNanos: CreditNanos, note: string | null): Promise<Account>;
+  /** Positive adds, negative takes back, never below what is held. `facts` null: a top-up. */
+  creditAccount(id: string, amountNanos: CreditNanos, facts: CreditFacts | null): Promise<Credited>;
   setAccountStatus(id: string, status: Account["status"]): Promise<Account>;
   /** `secret` is the whole key, shown once; only its hash is stored. */
   createKey(accountId: string, name: string, policy?: KeyPolicy): Promise<ShownKey<Secret>>;

@@ -38,6 +38,20 @@ export function ensureNote(note: string | null): void {
     );
 }
 
+/** Throws unless a reference is a word or a line of another system. */
+export function ensureReference(reference: string | null): void {
+  if (reference !== null && !isLine(reference))
+    throw new OperatorError(
+      "invalid_value",
+      `A reference has 1 to ${String(limits.referenceCharactersMax)} characters, none of them control characters.`,
+      { param: "reference" },
+    );
+}
+
+function isLine(text: string): boolean {
+  return text !== "" && text.length <= limits.referenceCharactersMax && !/\p{Cc}/u.test(text);
+}
+
 /** Throws unless a table can print the name: not empty, not too long, no control characters. */
 export function ensureName(noun: "account" | "key" | "operator", name: string): void {
   if (name.trim() === "" || name.length > limits.nameCharactersMax || /\p{Cc}/u.test(name))

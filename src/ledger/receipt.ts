@@ -51,6 +51,8 @@ export interface Receipt {
   /** null while it runs, like the outcome and the time of resolution. */
   readonly chargedNanos: CreditNanos | null;
   readonly outcome: SettlementOutcome | null;
+  /** What refunds have given back of the charge. */
+  readonly refundedNanos: CreditNanos;
   /** null where nothing was charged for. */
   readonly usage: Usage | null;
   readonly admittedAtMs: number;
@@ -80,7 +82,7 @@ export interface CallerAccount {
 export const receiptColumns = `request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance,
   price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens,
   cached_input_tokens, output_tokens, reasoning_tokens, admitted_at_ms, resolved_at_ms, first_output_ms, total_ms,
-  reserved_sequence, resolved_sequence, head`;
+  reserved_sequence, resolved_sequence, head, refunded_nanos`;
 
 /** A receipt, from columns of these names. */
 export function receiptOf(row: Row): Receipt {
@@ -100,6 +102,7 @@ export function receiptOf(row: Row): Receipt {
     reservedNanos: bigOf(row, "reserved_nanos"),
     chargedNanos: row["charged_nanos"] === null ? null : bigOf(row, "charged_nanos"),
     outcome: textOrNullOf(row, "outcome") as SettlementOutcome | null,
+    refundedNanos: bigOf(row, "refunded_nanos"),
     usage: usageOf(row),
     admittedAtMs: numberOf(row, "admitted_at_ms"),
     resolvedAtMs: numberOrNullOf(row, "resolved_at_ms"),
@@ -149,6 +152,7 @@ export function receiptToJson(receipt: Receipt): Readonly<Record<string, unknown
     reserved: formatCredit(receipt.reservedNanos),
     charged: chargedNanos === null ? null : formatCredit(chargedNanos),
     lines: linesToJson(receipt),
+    refunded: formatCredit(receipt.refundedNanos),
     usage:
       usage === null
         ? null

@@ -27,7 +27,8 @@ export function openStoreAdministration(
       run("createAccount", { id: newLedgerId("acct_"), name, creditNanos, by }),
     listAccounts: () => run("listAccounts", null),
     showAccount: (id) => run("showAccount", id),
-    creditAccount: (id, amountNanos, note) => run("creditAccount", { id, amountNanos, note, by }),
+    creditAccount: (id, amountNanos, facts) =>
+      run("creditAccount", { id, amountNanos, ...facts, by }),
     setAccountStatus: (id, status) => run("setAccountStatus", { id, status, by }),
     ...administerKeys(run, by),
     changeAccount: (id, to) => run("changeAccount", { id, ...to, by }),

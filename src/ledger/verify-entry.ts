@@ -15,6 +15,8 @@ export type ProblemCode =
   | "held-differs"
   | "running-differs"
   | "checkpoint-differs"
+  | "reference-differs" // what is kept of a reference is not what its entry says
+  | "refund-differs"
   | "account-missing";
 
 /** The parts of a request's row that its entries must agree with. */

@@ -94,6 +94,7 @@ export interface JournalVerification {
   strayEntry(accountId: string, sequence: number): void;
   /** A request's row whose entry is not there. */
   strayReceipt(accountId: string, requestId: string, sequence: number | null): void;
+  report(problem: Problem): void;
   finish(): VerifyReport;
 }
 
@@ -135,6 +136,7 @@ export function openJournalVerification(order: VerifyOrder): JournalVerification
       const message = "the journal has no such entry of this request";
       problems.add({ code: "receipt-differs", account, sequence, request, message });
     },
+    report: (problem) => problems.add(problem),
     finish() {
       for (const [account, [head]] of kept) {
         const message = "a head was kept of this account, which does not exist";

@@ -3,6 +3,7 @@ import { pricesOf } from "./price-list.ts";
 import { checkpointOf } from "./roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 import type { ReservationToVerify } from "./verify-entry.ts";
+import { readCredits } from "./verify-credits.ts";
 import {
   type AccountToVerify,
   type CheckpointToVerify,
@@ -28,6 +29,7 @@ export function* verifyRows(order: VerifyOrder, hexOf: HexOf): Reading<VerifyRep
   const verification = openJournalVerification(order);
   yield* readAccounts(verification, hexOf);
   yield* readStrays(verification);
+  yield* readCredits(verification);
   return verification.finish();
 }
 

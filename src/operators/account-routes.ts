@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { EntryRow } from "../ledger/administration/lists.ts";
+import { type EntryRow, entryToJson } from "../ledger/administration/entry-row.ts";
 import type { Account } from "../ledger/records.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
@@ -8,9 +8,9 @@ import {
   accountPatchSchema,
   accountSchema,
   accountToJson,
+  creditedSchema,
   creditSchema,
   entrySchema,
-  entryToJson,
   newAccountSchema,
 } from "./schemas.ts";
 
@@ -65,7 +65,7 @@ const credit = defineRoute(
     summary: "Adds credit, or takes some back where the amount is negative",
     request: { params: idParameter, ...bodyOf(creditSchema) },
   },
-  answered,
+  { status: 200, description: "the entry and the account", schema: creditedSchema },
 );
 const entries = defineRoute(
   "listEntries",
@@ -116,10 +116,11 @@ export function addAccountRoutes(app: OperatorApp): void {
     return context.json(accountToJson(account), 200);
   });
   app.openapi(credit, async (context) => {
-    const { amount, note = null } = context.req.valid("json");
+    const { amount, ...facts } = context.req.valid("json");
     const ledger = await administer(context);
     const { id } = context.req.valid("param");
-    return context.json(accountToJson(await ledger.creditAccount(id, amount, note)), 200);
+    const { account, entry } = await ledger.creditAccount(id, amount, facts);
+    return context.json({ entry: entryToJson(entry), account: accountToJson(account) }, 200);
   });
   app.openapi(entries, async (context) => {
     const { before = null, cursor, limit } = context.req.valid("query");

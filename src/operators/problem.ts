@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** Every status that a problem has. */
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 412 | 413 | 415 | 429 | 500 | 503;
 
 /** A problem on its way to the caller. */
 export class ProblemError extends Error {
@@ -34,6 +34,8 @@ const statuses: Readonly<Record<OperatorErrorCode, ProblemStatus>> = {
   ledger_unusable: 503,
   idempotency_conflict: 409,
   idempotency_in_progress: 409,
+  reference_conflict: 409,
+  version_conflict: 412,
 };
 
 const titles: Readonly<Record<ProblemStatus, string>> = {
@@ -43,6 +45,7 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
   404: "Not Found",
   405: "Method Not Allowed",
   409: "Conflict",
+  412: "Precondition Failed",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   429: "Too Many Requests",
@@ -54,7 +57,12 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
 export function problemOf(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof OperatorError)
-    return { status: statuses[error.code], code: error.code, detail: error.message };
+    return {
+      status: statuses[error.code],
+      code: error.code,
+      detail: error.message,
+      ...(error.param === null ? {} : { param: error.param }),
+    };
   if (error instanceof StoreFault && error.kind !== "bug")
     return {
       status: 503,

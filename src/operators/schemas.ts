@@ -6,9 +6,8 @@ import {
 } from "../ledger/administration/operator-administration.ts";
 import type { AccountPatch } from "../ledger/administration/account-administration.ts";
 import type { AuditRow } from "../ledger/administration/audit.ts";
-import type { EntryRow } from "../ledger/administration/lists.ts";
 import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
-import { toHex } from "../ledger/journal.ts";
+import { creditKinds } from "../ledger/journal.ts";
 import type { Account } from "../ledger/records.ts";
 import type { UsageRow } from "../ledger/usage-sums.ts";
 import { limits } from "../limits.ts";
@@ -111,9 +110,35 @@ export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): Accoun
   return given === undefined ? patch : { ...patch, limits: accountLimitsOf(given) };
 }
 
+const callersSee = "callers see it beside the entry";
+
 /** Credit to add or to take back. */
 export const creditSchema = z
-  .strictObject({ amount, note: z.string().max(limits.noteCharactersMax).nullable().optional() })
+  .strictObject({
+    kind: z
+      .enum(creditKinds)
+      .default("top_up")
+      .openapi({ description: "paid for, given, a charge given back, or put right" }),
+    amount: amount.openapi({ description: "negative takes back, never what is held" }),
+    note: z
+      .string()
+      .max(limits.noteCharactersMax)
+      .nullable()
+      .default(null)
+      .openapi({ description: callersSee }),
+    reference: z
+      .string()
+      .min(1)
+      .max(limits.referenceCharactersMax)
+      .nullable()
+      .default(null)
+      .openapi({ description: "unique within the account: a repeat answers the first entry" }),
+    receipt: z
+      .string()
+      .nullable()
+      .default(null)
+      .openapi({ description: "of a refund: the request whose charge it gives back" }),
+  })
   .openapi("Credit");
 
 /** A secret that is shown once: null, and `secret_shown`, where this repeats the request that showed it. */
@@ -164,36 +189,24 @@ export const entrySchema = z
     held_change: credits,
     balance: credits.openapi({ description: "the balance after it" }),
     held: credits.openapi({ description: "what was held after it" }),
-    actor: z.string(),
+    actor: z.string().openapi({
+      description: "key, operator (`oper_...`) or `user:NAME` of a command; callers see it",
+    }),
     request: z.string().nullable(),
     reference: z.string().nullable(),
     receipt: z
       .string()
       .nullable()
       .openapi({ description: "the request whose charge a refund gives back" }),
-    note: z.string().nullable(),
+    note: z.string().nullable().openapi({ description: "callers see it" }),
     hash: z.string().openapi({ description: "64 hexadecimal digits" }),
   })
   .openapi("Entry");
 
-/** The entry as `entrySchema` has it. */
-export function entryToJson(entry: EntryRow): z.infer<typeof entrySchema> {
-  return {
-    sequence: entry.sequence,
-    at: isoTime(entry.atMs),
-    kind: entry.kind,
-    amount: formatCredit(entry.balanceDeltaNanos),
-    held_change: formatCredit(entry.heldDeltaNanos),
-    balance: formatCredit(entry.balanceNanos),
-    held: formatCredit(entry.heldNanos),
-    actor: entry.actor,
-    request: entry.requestId,
-    reference: entry.reference,
-    receipt: entry.receipt,
-    note: entry.note,
-    hash: toHex(entry.hash),
-  };
-}
+/** An entry of credit, and the account after it. */
+export const creditedSchema = z
+  .object({ entry: entrySchema, account: accountSchema })
+  .openapi("Credited");
 
 /** A receipt. */
 export const receiptSchema = z
@@ -224,6 +237,7 @@ export const receiptSchema = z
         }),
       )
       .nullable(),
+    refunded: credits.openapi({ description: "what refunds have given back of the charge" }),
     usage: z
       .object({
         input_tokens: z.int(),

@@ -247,7 +247,7 @@ async function obey(world: World, command: Command): Promise<void> {
       });
       // More than an account may hold is the operator's mistake, which the model does not know.
       if (code === "invalid_value") return;
-      const account = value as { readonly balanceNanos: bigint; readonly heldNanos: bigint };
+      const { account } = (value ?? {}) as { account: { balanceNanos: bigint; heldNanos: bigint } };
       const seen = code === "done" ? [account.balanceNanos, account.heldNanos] : code;
       expect(seen).toEqual(model.credit(id, amountNanos));
       return;

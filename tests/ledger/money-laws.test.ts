@@ -323,7 +323,7 @@ function seen(call: StoreCall, answer: StoreAnswer): ModelAnswer {
   if (!answer.ok) return codeOf(answer.error);
   const value = answer.value as never;
   if (call.name === "creditAccount") {
-    const account: { balanceNanos: bigint; heldNanos: bigint } = value;
+    const { account }: { account: { balanceNanos: bigint; heldNanos: bigint } } = value;
     return [account.balanceNanos, account.heldNanos];
   }
   if (call.name === "authorize") return ["authorized", (value as Caller).rate.remaining];

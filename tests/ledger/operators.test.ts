@@ -290,7 +290,7 @@ describe.each([
       const { id } = await ledger.createAccount("shop", 10n ** 9n);
       const { record } = await ledger.createKey(id, "web");
       const olga = ledger.administer({ actor: "oper_olga", once: null });
-      await olga.creditAccount(id, 5n * 10n ** 8n, "paid");
+      await olga.creditAccount(id, 5n * 10n ** 8n, { note: "paid" });
       await olga.setAccountStatus(id, "disabled");
       await olga.setAccountStatus(id, "disabled");
       await olga.revokeKey(record.id);
@@ -307,7 +307,7 @@ describe.each([
             "account.credit",
             id,
             { balance: "1" },
-            { balance: "1.5", amount: "0.5", note: "paid" },
+            { balance: "1.5", amount: "0.5", kind: "top_up", note: "paid" },
           ],
           ["user:ann", "key.create", record.id, null, { account: id, name: "web" }],
           ["user:ann", "account.create", id, null, { name: "shop", credit: "1" }],

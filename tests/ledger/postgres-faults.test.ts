@@ -275,7 +275,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
       expect(await refusal(ledger.admit(asked))).toBe("done");
       expect((await ledger.showAccount(caller.accountId)).heldNanos).toBe(1_400_000n);
       await execute(url, "select setval('conflicts', 1)");
-      expect((await ledger.creditAccount(caller.accountId, 5n, null)).balanceNanos).toBe(
+      expect((await ledger.creditAccount(caller.accountId, 5n, null)).account.balanceNanos).toBe(
         10n ** 12n + 5n,
       );
       await execute(

@@ -71,7 +71,8 @@ function openRaw(): DatabaseSync {
   });
   database.exec(
     `pragma ignore_check_constraints = 1; drop trigger if exists entry_is_never_changed;
-     drop trigger if exists entry_is_never_removed;`,
+     drop trigger if exists entry_is_never_removed; drop trigger if exists kept_credit_is_never_changed;
+     drop trigger if exists kept_credit_is_never_removed;`,
   );
   return database;
 }
@@ -96,6 +97,8 @@ function rechain(accountId: string): void {
       heldDeltaNanos: bigOf(row, "held_delta_nanos"),
       actor: textOf(row, "actor"),
       requestId: textOrNullOf(row, "request_id"),
+      reference: textOrNullOf(row, "reference"),
+      receipt: textOrNullOf(row, "receipt"),
       note: textOrNullOf(row, "note"),
     });
     update.run(head, accountId, sequence);
@@ -259,6 +262,54 @@ describe("a damage names the first bad entry:", () => {
               where id = 'acct_bob'`);
     rechain("acct_bob");
     expect(firstBad(verify())).toBe("acct_bob:4 resolved-twice");
+  });
+});
+
+describe("references and refunds are compared with their entries and receipts:", () => {
+  beforeEach(() => {
+    using store = openStore({ ...defaultSettings, path: ledger.path });
+    const top = { id: "acct_bob", amountNanos: 7n, note: "paid", reference: "pi_1" } as const;
+    run(store, "creditAccount", top, day);
+    const refund = { kind: "refund", receipt: "req_b1", note: null } as const;
+    run(store, "creditAccount", { id: "acct_bob", amountNanos: 5n, ...refund }, day);
+  });
+
+  test.each([
+    ["update kept_credit set amount_nanos = 8 where reference = 'pi_1'", 4],
+    ["update kept_credit set reference = 'pi_2' where reference = 'pi_1'", 4],
+    ["update kept_credit set note = null where reference = 'pi_1'", 4],
+    ["update kept_credit set hash = zeroblob(32) where reference = 'pi_1'", 4],
+    ["delete from kept_credit where reference = 'pi_1'", 4],
+  ])("%s", (change, sequence) => {
+    expect(verify().problems).toEqual([]);
+    damage(change);
+    expect(firstBad(verify())).toBe(`acct_bob:${String(sequence)} reference-differs`);
+  });
+
+  test("an entry's own reference is in its hash", () => {
+    damage("update entry set reference = 'pi_2' where reference = 'pi_1'");
+    expect(firstBad(verify())).toBe("acct_bob:4 entry-changed");
+  });
+
+  test.each([
+    "update reservation set refunded_nanos = 6 where request_id = 'req_b1'",
+    "update reservation set refunded_nanos = 1 where request_id = 'req_a1'",
+  ])("%s", (change) => {
+    damage(change);
+    const [problem] = verify().problems;
+    expect(problem).toMatchObject({ code: "refund-differs", sequence: null });
+  });
+
+  test("a refund beyond the charge, in every row", () => {
+    damage(`update entry set balance_delta_nanos = 90001 where receipt = 'req_b1';
+            update kept_credit set amount_nanos = 90001 where receipt = 'req_b1';
+            update reservation set refunded_nanos = 90001 where request_id = 'req_b1';
+            update account set balance_nanos = balance_nanos + 89996 where id = 'acct_bob'`);
+    rechain("acct_bob");
+    damage(
+      "update kept_credit set hash = (select hash from entry where receipt = 'req_b1') where receipt = 'req_b1'",
+    );
+    expect(verify().problems).toMatchObject([{ code: "refund-differs", request: "req_b1" }]);
   });
 });
 

@@ -51,7 +51,10 @@ describe("accounts", () => {
     const credited = await operators.ask(`${path}/credits`, {
       body: { amount: "-2.5", note: "returned" },
     });
-    expect(credited.json).toMatchObject({ balance: "7.5" });
+    expect(credited.json).toMatchObject({
+      entry: { sequence: 2, kind: "top_up", amount: "-2.5", note: "returned" },
+      account: { balance: "7.5" },
+    });
     const entries = (await operators.ask(`${path}/entries`)).json["data"];
     expect(entries).toMatchObject([
       { sequence: 2, kind: "top_up", amount: "-2.5", balance: "7.5", note: "returned" },
@@ -139,7 +142,7 @@ test("a change under an idempotency-key happens once, whatever is sent at once",
   const answers = await Promise.all(
     Array.from({ length: 5 }, () => operators.ask(path, { body: { amount: "3" }, headers })),
   );
-  for (const { json } of answers) expect(json).toMatchObject({ balance: "3" });
+  for (const { json } of answers) expect(json["account"]).toMatchObject({ balance: "3" });
   const other = await operators.ask(path, { body: { amount: "4" }, headers });
   expect(other).toMatchObject({ status: 409, json: { code: "idempotency_conflict" } });
   expect((await operators.ask(`/api/v1/accounts/${account}`)).json).toMatchObject({ balance: "3" });

@@ -13,7 +13,7 @@ import {
   chainHashHex,
   type JournalEntry,
 } from "../../src/ledger/journal.ts";
-import { entryToJson } from "../../src/operators/schemas.ts";
+import { entryToJson } from "../../src/ledger/administration/entry-row.ts";
 
 // What the console computes by itself, against what the service computes.
 
@@ -38,7 +38,7 @@ function chainOf(notes: readonly (string | null)[]) {
       note,
     };
     previous = chainHashHex(previous, entry);
-    const hash = new Uint8Array(Buffer.from(previous, "hex"));
+    const hash = previous;
     return { entry, json: entryToJson({ ...entry, balanceNanos: 0n, heldNanos: 0n, hash }) };
   });
 }

@@ -253,8 +253,8 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
     case "giveBackDead":
       return ["expired", (value as { count: number }).count];
     case "creditAccount": {
-      const { balanceNanos, heldNanos } = value as { balanceNanos: bigint; heldNanos: bigint };
-      return ["account", balanceNanos, heldNanos];
+      const { account } = value as { account: { balanceNanos: bigint; heldNanos: bigint } };
+      return ["account", account.balanceNanos, account.heldNanos];
     }
     default:
       return "done";

@@ -1,14 +1,7 @@
 import type { AccountLimits } from "../../admission/limits-in-force.ts";
 import { formatCredit } from "../../admission/price.ts";
 import { OperatorError } from "../operator-error.ts";
-import {
-  ensureAmount,
-  ensureLimits,
-  ensureName,
-  ensureNote,
-  ensurePossible,
-  unknownAccount,
-} from "../operator-input.ts";
+import { ensureAmount, ensureLimits, ensureName, unknownAccount } from "../operator-input.ts";
 import {
   type Account,
   accountColumns,
@@ -19,7 +12,7 @@ import {
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
 import { type ChangeContext, type Patch, present } from "./changed-by.ts";
 import { ensurePriceList } from "./price-administration.ts";
-import { ask, askOne, type OperatorMovement, type Steps } from "./steps.ts";
+import { ask, askOne, type Steps } from "./steps.ts";
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
 export interface NewAccount {
@@ -67,33 +60,6 @@ export function* showAccount(id: string): Steps<Account> {
   const row = yield* askOne(find, id);
   if (row === null) throw unknownAccount(id);
   return accountOf(row);
-}
-
-/** Adds credit, or takes some back where the amount is negative. */
-export function* creditAccount(
-  order: {
-    readonly id: string;
-    readonly amountNanos: CreditNanos;
-    readonly note: string | null;
-  },
-  context: ChangeContext,
-): Steps<Account> {
-  const row = yield* askOne(`${find} for no key update`, order.id);
-  if (row === null) throw unknownAccount(order.id);
-  const before = accountOf(row);
-  ensureAmount(order.amountNanos);
-  ensureNote(order.note);
-  ensurePossible(before, order.amountNanos);
-  const { amountNanos, note } = order;
-  yield* credit({ accountId: before.id, amountNanos, note }, context);
-  const after = yield* showAccount(before.id);
-  yield* audit(context, {
-    action: "account.credit",
-    target: before.id,
-    before: { balance: formatCredit(before.balanceNanos) },
-    after: { balance: formatCredit(after.balanceNanos), amount: formatCredit(amountNanos), note },
-  });
-  return after;
 }
 
 /** Disables an account or enables it again. */
@@ -169,12 +135,4 @@ function actionOf(before: Account, after: Account): string {
 /** Whether the ledger has no account at all. */
 export function* isWithoutAccount(): Steps<boolean> {
   return (yield* askOne("select 1 as one from tributary.account limit 1")) === null;
-}
-
-function* credit(
-  movement: Pick<OperatorMovement, "accountId" | "amountNanos" | "note">,
-  { actor }: ChangeContext,
-): Steps<unknown> {
-  const known = { reference: null, receipt: null };
-  return yield { type: "move", movement: { ...movement, actor, kind: "top_up", known } };
 }

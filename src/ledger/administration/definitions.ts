@@ -2,7 +2,6 @@ import type { Account, KeyRecord } from "../records.ts";
 import {
   changeAccount,
   createAccount,
-  creditAccount,
   isWithoutAccount,
   listAccounts,
   type NewAccount,
@@ -10,6 +9,7 @@ import {
   showAccount,
 } from "./account-administration.ts";
 import { listAudit } from "./audit.ts";
+import { creditAccount } from "./credit-administration.ts";
 import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
 import {
   changeKey,

@@ -1,4 +1,4 @@
-import { type JournalEntry, journalEntryOf } from "../journal.ts";
+import { journalEntryOf, toHex } from "../journal.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { type Receipt, receiptColumns, receiptOf } from "../receipt.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type KeyRecord,
 } from "../records.ts";
 import { bigOf, bytesOf, type Row } from "../row.ts";
+import type { EntryRow } from "./entry-row.ts";
 import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
 
 /** Where a page begins: behind the row with this time and id; null: at the newest. */
@@ -34,13 +35,6 @@ export interface ReceiptQuery extends Page {
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
   readonly chargedAtLeastNanos: bigint | null;
-}
-
-/** An entry of a journal with what the account had after it. */
-export interface EntryRow extends JournalEntry {
-  readonly balanceNanos: bigint;
-  readonly heldNanos: bigint;
-  readonly hash: Uint8Array;
 }
 
 /** A page of the accounts. */
@@ -99,7 +93,7 @@ export function* pageEntries(query: {
   );
   return rows.map((row) => {
     const entry = journalEntryOf(row);
-    const after = { ...entry, balanceNanos, heldNanos, hash: bytesOf(row, "hash") };
+    const after = { ...entry, balanceNanos, heldNanos, hash: toHex(bytesOf(row, "hash")) };
     balanceNanos -= entry.balanceDeltaNanos;
     heldNanos -= entry.heldDeltaNanos;
     return after;

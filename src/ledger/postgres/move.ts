@@ -35,7 +35,7 @@ export async function moveRows(settings: DatabaseSettings, source: MoveSource): 
     throw new OperatorError(
       "not_possible",
       `Nothing was moved: ${error.message}. Both ledgers are as they were.`,
-      error,
+      { cause: error },
     );
   }
 }

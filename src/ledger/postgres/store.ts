@@ -68,7 +68,7 @@ export async function connectPostgresStore(
     throw new OperatorError(
       "ledger_unusable",
       `The ledger ${name} cannot be opened: ${error.message}. ${error.remedy ?? "Check that the user may create a schema in that database, or name another one in TRIBUTARY_DATABASE_URL."}`,
-      error,
+      { cause: error },
     );
   }
   const operations = openOperations(database, settings, { clock, presence });

@@ -41,6 +41,6 @@ function notWritten(copy: string, cause: unknown): OperatorError {
   return new OperatorError(
     "not_possible",
     `The backup ${copy} could not be made: ${reason}. Name a file that does not exist yet, in a folder that does, with as much room as the ledger takes.`,
-    cause,
+    { cause },
   );
 }

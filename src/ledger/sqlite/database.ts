@@ -249,6 +249,6 @@ export function unusable(path: string, cause: unknown): OperatorError {
   return new OperatorError(
     "ledger_unusable",
     `The ledger ${path} cannot be opened: ${fault.message}. ${remedy}`,
-    cause,
+    { cause },
   );
 }

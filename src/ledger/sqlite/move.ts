@@ -72,7 +72,7 @@ function lock(database: DatabaseSync, path: string): void {
     throw new OperatorError(
       "not_possible",
       `Another process keeps writing to ${path}. Stop the service and try again.`,
-      error,
+      { cause: error },
     );
   }
 }

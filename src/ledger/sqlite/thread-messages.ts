@@ -42,7 +42,12 @@ export type NumberedAnswer =
 /** Errors lose their class between threads, so each kind travels as data. */
 export type AnswerError =
   | { readonly type: "failure"; readonly failure: FailureData }
-  | { readonly type: "operator"; readonly code: OperatorErrorCode; readonly message: string }
+  | {
+      readonly type: "operator";
+      readonly code: OperatorErrorCode;
+      readonly message: string;
+      readonly param: string | null;
+    }
   | { readonly type: "fault"; readonly fault: FaultData };
 
 /** A fault as plain data: what SQLite said, and where in the other thread. */
@@ -65,7 +70,7 @@ export function answerToData(id: number, answer: StoreAnswer): NumberedAnswer {
 export function answerErrorToData(error: unknown): AnswerError {
   if (error instanceof Failure) return { type: "failure", failure: failureToData(error) };
   if (error instanceof OperatorError)
-    return { type: "operator", code: error.code, message: error.message };
+    return { type: "operator", code: error.code, message: error.message, param: error.param };
   const { cause, code, kind, message, reason, stack } = storeFault(error);
   const bug = cause instanceof Error ? cause : null;
   return {
@@ -87,7 +92,7 @@ export function answerErrorFromData(data: AnswerError): Failure | OperatorError 
     case "failure":
       return failureFromData(data.failure);
     case "operator":
-      return new OperatorError(data.code, data.message);
+      return new OperatorError(data.code, data.message, { param: data.param });
     case "fault":
       return faultFromData(data.fault);
     default:
