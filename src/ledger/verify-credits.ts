@@ -1,6 +1,5 @@
-import { numberOrNullOf, textOf, textOrNullOf } from "./row.ts";
+import { numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 import type { JournalVerification } from "./verify-journal.ts";
-import type { Reading } from "./verify-rows.ts";
 
 // An entry and what was kept of it are written together, and neither changes; a checkpoint removes the entry alone.
 const copies = `select kept.account_id, kept.sequence, null as request_id from kept_credit kept
@@ -37,7 +36,9 @@ const sources = [
 ] as const;
 
 /** References and refunds, against the entries and the receipts: rows are read of what disagrees alone. */
-export function* readCredits(verification: JournalVerification): Reading<void> {
+export function* readCredits(
+  verification: Pick<JournalVerification, "report">,
+): Generator<{ readonly sql: string }, void, readonly Row[]> {
   for (const source of sources)
     for (let rows = yield source; rows.length > 0; rows = yield source)
       for (const row of rows)
