@@ -36,7 +36,7 @@ export function ensureCharge(
 
 function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
   readonly outcome: string;
-  readonly usage: readonly [number, number] | null;
+  readonly usage: Figures | null;
 } {
   // The answer was lost: what it may have reserved is given back.
   if (notAdmitted) return { outcome: "failed", usage: null };
@@ -46,6 +46,7 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
   // Running usage, else our own count.
   const input = said.runningInput ?? plan.inputTokensEstimate;
   const output = said.runningOutput ?? said.counted;
+  const hadInput = said.runningInput !== null;
   switch (said.ending) {
     case "finished": {
       const { inputTokens, reported } = plan.script;
@@ -53,6 +54,7 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
         outcome: "completed",
         usage: [
           stands[reported?.input ?? "missing"] ? inputTokens : input,
+          cachedOf(plan, hadInput || stands[reported?.input ?? "missing"]),
           stands[reported?.output ?? "missing"] ? trueOutput(said) : output,
         ],
       };
@@ -63,11 +65,18 @@ function expectedSettlement({ notAdmitted, plan, said, stoppedBy }: Story): {
     // Its client left before it was started.
     case null:
       return said.deltas > 0
-        ? { outcome: "cancelled", usage: [input, output] }
+        ? { outcome: "cancelled", usage: [input, cachedOf(plan, hadInput), output] }
         : { outcome: "cancelled-before-output", usage: null };
     default:
       return said.ending satisfies never;
   }
+}
+
+type Figures = readonly [input: number, cached: number, output: number];
+
+/** The deployment's figure stands with that of the input, of which it is a part; our own count knows of no cache. */
+function cachedOf({ script }: RequestPlan, stood: boolean): number {
+  return stood ? Math.min(script.cachedTokens, script.inputTokens) : 0;
 }
 
 /** The contract's words, row by row: which figures of a deployment are charged, and which are replaced. */
@@ -82,8 +91,11 @@ const stands: Readonly<Record<FigureKind, boolean>> = {
   zero: false,
 };
 
-function figures(usage: Usage | readonly [number, number] | null): string {
+function figures(usage: Usage | Figures | null): string {
   if (usage === null) return "for nothing";
-  const [input, output] = "inputTokens" in usage ? [usage.inputTokens, usage.outputTokens] : usage;
-  return `for ${String(input)} in, ${String(output)} out`;
+  const [input, cached, output] =
+    "inputTokens" in usage
+      ? [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens]
+      : usage;
+  return `for ${String(input)} in, ${String(cached)} of them cached, ${String(output)} out`;
 }

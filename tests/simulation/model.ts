@@ -1,6 +1,7 @@
 import type { StoreCall } from "../../src/ledger/store-operations.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
+import { costOf, holdOf, PriceBook, textOf, type TokenPrices } from "./prices.ts";
 import { ensure } from "./violation.ts";
 
 /** What a caller can tell apart: a code for a refusal, the figures of a success. */
@@ -8,6 +9,8 @@ export type Told = string | readonly (string | number | bigint | boolean)[];
 
 export interface ModelAccount {
   active: boolean;
+  /** null: `default`. */
+  priceList: string | null;
   balance: bigint;
   held: bigint;
   credited: bigint;
@@ -17,6 +20,10 @@ export interface ModelReservation {
   readonly account: string;
   readonly allowance: number;
   readonly reserved: bigint;
+  /** null: the settings. */
+  readonly priceList: string | null;
+  /** In one line. */
+  readonly prices: string;
   readonly label: string | null;
   /** The process that reserved. */
   readonly owner: string;
@@ -46,6 +53,8 @@ export class Model {
   readonly accounts = new Map<string, ModelAccount>();
   readonly keys = new Map<string, ModelKey>();
   readonly reservations = new Map<string, ModelReservation>();
+  private readonly pricesOf = new Map<string, TokenPrices>();
+  private readonly book: PriceBook;
   /** What the last `expire` gave back. */
   expiredLast: readonly string[] = [];
   /** The clock has jumped: then a minute is not a minute any more. */
@@ -56,6 +65,11 @@ export class Model {
   constructor(rules: Rules, presence: Presence) {
     this.rules = rules;
     this.presence = presence;
+    this.book = new PriceBook({
+      input: rules.inputNanosPerMillion,
+      cached: null,
+      output: rules.outputNanosPerMillion,
+    });
   }
 
   /** What the call of that process must answer; the model is then where the store must be. */
@@ -67,6 +81,7 @@ export class Model {
         const { id, creditNanos } = argument as { id: string; creditNanos: bigint };
         this.accounts.set(id, {
           active: true,
+          priceList: null,
           balance: creditNanos,
           held: 0n,
           credited: creditNanos,
@@ -82,6 +97,16 @@ export class Model {
       case "creditAccount": {
         const { id, amountNanos } = argument as { id: string; amountNanos: bigint };
         return this.credit(id, amountNanos);
+      }
+      case "createPriceList":
+        return this.book.make(argument as Parameters<PriceBook["make"]>[0], nowMs);
+      case "changePriceList":
+        return this.book.change(argument as Parameters<PriceBook["change"]>[0], nowMs);
+      case "changeAccount": {
+        const { id, priceList } = argument as { id: string; priceList: string };
+        if (!this.book.has(priceList)) return "not_found";
+        this.account(id).priceList = priceList;
+        return "done";
       }
       case "setAccountStatus": {
         const { id, status } = argument as { id: string; status: string };
@@ -131,13 +156,17 @@ export class Model {
       key.taken = key.taken.filter(stays);
       return "too_many_concurrent";
     }
-    const allowance = this.allowance(order, account.balance - account.held);
+    const { list, prices } = this.book.at(account.priceList, nowMs);
+    const allowance = this.allowance(order, account.balance - account.held, prices);
     if (allowance === 0) return "insufficient_credit";
-    const reserved = this.cost(inputBound, allowance);
+    const reserved = holdOf(inputBound, allowance, prices);
+    this.pricesOf.set(requestId, prices);
     account.held += reserved;
     this.reservations.set(requestId, {
       account: caller.accountId,
       label: order.label,
+      priceList: list,
+      prices: textOf(prices),
       allowance,
       reserved,
       owner,
@@ -151,10 +180,10 @@ export class Model {
   }
 
   /** An explicit one whole or not at all, an omitted one as large as can be paid; 0: none. */
-  private allowance(order: AdmitArgument, available: bigint): number {
+  private allowance(order: AdmitArgument, available: bigint, prices: TokenPrices): number {
     const { inputBound, outputTokensFitting: fitting, outputTokensRequested: requested } = order;
     const wanted = Math.min(requested ?? 32_768, 65_536, fitting ?? 65_536);
-    const payable = (tokens: number): boolean => this.cost(inputBound, tokens) <= available;
+    const payable = (tokens: number): boolean => holdOf(inputBound, tokens, prices) <= available;
     if (payable(wanted)) return wanted;
     if (requested !== null) return 0;
     let most = 0;
@@ -173,7 +202,8 @@ export class Model {
     key.tickets.push({ id: ticketId, at: nowMs });
     key.taken.push({ id: ticketId, at: nowMs });
     this.ensureRate(keyId, key);
-    if (needsCredit && this.account(key.account).balance < this.cost(64, 1))
+    const { balance, priceList } = this.account(key.account);
+    if (needsCredit && balance < holdOf(64, 1, this.book.at(priceList, nowMs).prices))
       return "insufficient_credit";
     return ["authorized", this.rules.perMinute - key.tickets.length];
   }
@@ -201,7 +231,7 @@ export class Model {
     const reservation = this.reservations.get(requestId);
     if (reservation === undefined) return ["settled", 0n, false];
     if (reservation.state !== "open") return ["settled", reservation.charged, false];
-    const cost = usage === null ? 0n : this.cost(usage.inputTokens, usage.outputTokens);
+    const cost = usage === null ? 0n : this.cost(requestId, usage);
     reservation.charged = cost < reservation.reserved ? cost : reservation.reserved;
     reservation.outcome = settlement.outcome;
     this.resolve(reservation, "settled");
@@ -275,12 +305,12 @@ export class Model {
     return this.account(key.account).active ? null : "account_disabled";
   }
 
-  private cost(input: number, output: number): bigint {
-    const millionths =
-      BigInt(input) * this.rules.inputNanosPerMillion +
-      BigInt(output) * this.rules.outputNanosPerMillion;
-    const whole = millionths / 1_000_000n;
-    return whole * 1_000_000n === millionths ? whole : whole + 1n;
+  /** By the prices of its admission, whatever they are now. */
+  private cost(requestId: string, usage: NonNullable<SettleArgument["usage"]>): bigint {
+    const prices = this.pricesOf.get(requestId);
+    ensure(prices !== undefined, "prices of an admission", () => requestId);
+    const { cachedInputTokens: cached, inputTokens: input, outputTokens: output } = usage;
+    return costOf({ input, cached, output }, prices as TokenPrices);
   }
 
   open(account: string): ModelReservation[] {
@@ -324,5 +354,9 @@ interface AdmitArgument {
 interface SettleArgument {
   readonly requestId: string;
   readonly outcome: string;
-  readonly usage: { readonly inputTokens: number; readonly outputTokens: number } | null;
+  readonly usage: {
+    readonly inputTokens: number;
+    readonly cachedInputTokens: number;
+    readonly outputTokens: number;
+  } | null;
 }

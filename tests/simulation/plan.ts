@@ -1,4 +1,10 @@
 import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import {
+  describePrices,
+  openingPricesOf,
+  type PriceHappening,
+  priceHappeningOf,
+} from "./prices.ts";
 import { openSequence, type Sequence } from "./random.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
@@ -8,6 +14,8 @@ export interface Plan {
   readonly accounts: readonly AccountPlan[];
   readonly requests: readonly RequestPlan[];
   readonly incidents: readonly Incident[];
+  /** Price lists that are there before the first request. */
+  readonly prices: readonly PriceHappening[];
   /** How often a call to the store goes wrong by itself, 0 to 1. */
   readonly weather: number;
 }
@@ -69,6 +77,8 @@ export interface Script {
   readonly reported: Report | null;
   /** What the engine's tokenizer makes of the input. */
   readonly inputTokens: number;
+  /** How many of them it says it had in its cache, also more than there are. */
+  readonly cachedTokens: number;
   readonly charactersPerDelta: 1 | 3 | 40;
   readonly cancelTakesMs: number;
 }
@@ -116,6 +126,7 @@ export type Happening =
   | { readonly type: "revoke"; readonly keyId: KeyId }
   | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
   | { readonly type: "cancel"; readonly requestId: RequestId }
+  | PriceHappening
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
@@ -169,12 +180,16 @@ export function planOf(seed: number): Plan {
   for (let left = random.between(0, 5); left > 0; left -= 1)
     incidents.push(incidentOf(random, { accounts, long, requests, replicas, spanMs }));
   incidents.push(...cancelsOf(openSequence(seed + 1_000_003), requests));
+  const prices = openingPricesOf(seed, accounts);
+  if (prices.length > 0)
+    incidents.push(...priceChangesOf(openSequence(seed + 3_000_017), requests));
   return {
     rules,
     replicas,
     accounts,
-    requests,
+    requests: withCachedInput(openSequence(seed + 4_000_037), requests),
     incidents,
+    prices,
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
   };
 }
@@ -185,6 +200,29 @@ function cancelsOf(random: Sequence, requests: readonly RequestPlan[]): Incident
   const { id: requestId } = random.pick(requests);
   const phase = random.pick([...phases, "admitted", "accepted", "output", "output"] as const);
   return [{ when: { requestId, phase }, what: { type: "cancel", requestId } }];
+}
+
+/** Operators change prices in any moment of a request; a sequence of its own, too. */
+function priceChangesOf(random: Sequence, requests: readonly RequestPlan[]): Incident[] {
+  return Array.from({ length: random.between(0, 4) }, () => {
+    const { accountId, id: requestId } = random.pick(requests);
+    const what = priceHappeningOf(random, accountId);
+    return { when: { requestId, phase: random.pick(phases) }, what };
+  });
+}
+
+function withCachedInput(random: Sequence, requests: readonly RequestPlan[]): RequestPlan[] {
+  return requests.map((request) => {
+    const { script } = request;
+    const { inputTokens } = script;
+    const cachedTokens = random.pick([
+      0,
+      random.between(1, inputTokens),
+      inputTokens,
+      inputTokens + 9,
+    ]);
+    return { ...request, script: { ...script, cachedTokens } };
+  });
 }
 
 /** A replica stands still with a call on its way, for longer than the rate's window and until others have filled the next. */
@@ -294,6 +332,7 @@ function scriptOf(
     ending: silent ? "silent" : random.chance(0.15) ? "failed" : "finished",
     reported: random.chance(0.2) ? null : reportOf(random),
     inputTokens: random.between(1, 80),
+    cachedTokens: 0,
     charactersPerDelta: random.pick([1, 3, 3, 40] as const),
     cancelTakesMs: random.pick([0, 0, 4, 700]),
   };
@@ -386,11 +425,12 @@ function incidentOf(
 }
 
 /** What a reader of a trace has to know beforehand. */
-export function prefaceOf({ accounts, requests, rules }: Plan): string[] {
+export function prefaceOf({ accounts, prices, requests, rules }: Plan): string[] {
   const { concurrency, inputNanosPerMillion, outputNanosPerMillion, perMinute } = rules;
   return [
     `rules       ${String(inputNanosPerMillion)} and ${String(outputNanosPerMillion)} nanos a million tokens, ${String(concurrency)} at once, ${String(perMinute)} a minute`,
     ...accounts.map(({ creditNanos, id }) => `account     ${id} with ${String(creditNanos)} nanos`),
+    ...prices.map((what) => `prices      ${describePrices(what)}`),
     ...requests.map(
       ({ id, inputBound, key, requested }) =>
         `request     ${id} of ${key.id}: bound ${String(inputBound)}, asks for ${requested === null ? "what it can get" : String(requested)}`,

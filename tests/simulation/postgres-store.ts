@@ -81,7 +81,7 @@ export async function openPostgresStores(): Promise<
       >();
       await observer.query(
         `set session_replication_role = replica;
-         truncate tributary.account, tributary.api_key, tributary.reservation, tributary.entry,
+         truncate tributary.account, tributary.price, tributary.price_list, tributary.api_key, tributary.reservation, tributary.entry,
            tributary.rate_window, tributary.rate_ticket, tributary.process cascade`,
       );
       return {

@@ -13,6 +13,7 @@ import {
   type RequestPlan,
 } from "./plan.ts";
 import { Presence } from "./presence.ts";
+import { describePrices, priceCallOf, type PriceHappening } from "./prices.ts";
 import { Replica } from "./replica.ts";
 import type { Execute, SimulatedStore } from "./simulated-store.ts";
 import { openStoreLink } from "./store-link.ts";
@@ -143,6 +144,12 @@ class Run {
           secretHash: new Uint8Array(hash("sha256", key.presented, "buffer")),
         });
     }
+    for (const what of this.plan.prices) await this.changePrices(what);
+  }
+
+  private async changePrices(what: PriceHappening): Promise<void> {
+    const { argument, name } = priceCallOf(what, this.world.wallMs());
+    await this.operate(name as StoreCall["name"], argument);
   }
 
   /** What an operator's command does, in a process of its own. */
@@ -356,6 +363,11 @@ class Run {
         await this.operate("cancelGeneration", { requestId: what.requestId });
         this.watchCancelled(what.requestId);
         return;
+      case "prices-made":
+      case "prices-changed":
+      case "list-given":
+        await this.changePrices(what);
+        return;
       case "clock-jump":
         world.jumpedMs += what.byMs;
         this.clockJumped = true;
@@ -515,6 +527,8 @@ function answerText(call: StoreCall, answer: StoreAnswer | undefined): string {
 }
 
 function describe(what: Happening): string {
+  if (what.type === "prices-made" || what.type === "prices-changed" || what.type === "list-given")
+    return describePrices(what);
   const { type, ...rest } = what;
   return `${type} ${Object.entries(rest)
     .map(([name, value]) => `${name} ${String(name === "replica" ? Number(value) + 1 : value)}`)

@@ -89,7 +89,7 @@ export function startScripted(
     const { input, output } = report;
     return {
       inputTokens: input === "true" ? script.inputTokens : absurd[input],
-      cachedInputTokens: 0,
+      cachedInputTokens: script.cachedTokens,
       outputTokens: output === "true" ? trueOutput(said) : absurd[output],
       reasoningTokens: 0,
     };

@@ -25,6 +25,8 @@ function* smallerPlans(plan: Plan): Generator<Plan> {
     yield { ...plan, requests: requests.filter((other) => other !== request) };
   for (const incident of incidents)
     yield { ...plan, incidents: incidents.filter((other) => other !== incident) };
+  for (const price of plan.prices)
+    yield { ...plan, prices: plan.prices.filter((other) => other !== price) };
   if (plan.weather > 0) yield { ...plan, weather: 0 };
   if (plan.replicas > 1) {
     const replicas = plan.replicas - 1;

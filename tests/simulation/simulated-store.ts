@@ -1,3 +1,4 @@
+import { textOf } from "./prices.ts";
 import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 
 /** Calls of one replica, done together at one moment; each in a place of its own, none spoils another. */
@@ -44,6 +45,9 @@ export interface ObservedReservation {
   readonly outcome: string | null;
   readonly label: string | null;
   readonly allowance: number;
+  readonly priceList: string | null;
+  /** In one line. */
+  readonly prices: string;
   readonly reserved: bigint;
   /** 0 while it is open. */
   readonly charged: bigint;
@@ -88,6 +92,15 @@ export function observedOf(rows: {
       outcome: row["outcome"] as string | null,
       label: row["label"] as string | null,
       allowance: Number(row["allowance"]),
+      priceList: row["price_list"] as string | null,
+      prices: textOf({
+        input: wholeOf(row["input_nanos_per_million"]),
+        cached:
+          row["cached_input_nanos_per_million"] === null
+            ? null
+            : wholeOf(row["cached_input_nanos_per_million"]),
+        output: wholeOf(row["output_nanos_per_million"]),
+      }),
       reserved: wholeOf(row["reserved_nanos"]),
       charged: wholeOf(row["charged_nanos"] ?? 0n),
       leaseUntil: Number(row["lease_until_ms"]),
@@ -117,7 +130,7 @@ function wholeOf(value: unknown): bigint {
 export const columns = {
   account: "id, status, balance_nanos, held_nanos, running, entries",
   reservation:
-    "request_id, account_id, state, outcome, label, allowance, reserved_nanos, charged_nanos, lease_until_ms, cancelled_by",
+    "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, lease_until_ms, cancelled_by",
   entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
   ticket: "key_id, at_ms",
 } as const;
