@@ -1,7 +1,12 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decideAllowance, type AllowanceOrder } from "../../src/admission/output-allowance.ts";
-import { chargeNanos, formatCredit, type Prices } from "../../src/admission/price.ts";
+import {
+  chargeNanos,
+  formatCredit,
+  type Prices,
+  reservedPrices,
+} from "../../src/admission/price.ts";
 import { Failure } from "../../src/failure.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
@@ -24,10 +29,14 @@ const price = fc.oneof(
   fc.bigInt(0n, 5_000_000n),
   fc.constantFrom(0n, 1n, 999_999n, 1_000_001n),
 );
-const anyPrices: fc.Arbitrary<Prices> = fc.record({
-  inputNanosPerMillion: price,
-  outputNanosPerMillion: price,
-});
+const anyPrices: fc.Arbitrary<Prices> = fc.record(
+  {
+    inputNanosPerMillion: price,
+    cachedInputNanosPerMillion: price,
+    outputNanosPerMillion: price,
+  },
+  { requiredKeys: ["inputNanosPerMillion", "outputNanosPerMillion"] },
+);
 const requestedTokens = fc.oneof(
   fc.integer({ min: 1, max: 100_000 }),
   fc.integer({ min: 1, max: 50 }),
@@ -44,7 +53,7 @@ const anyCase: fc.Arbitrary<RuleCase> = fc.record({
 const atTheEdge = fc
   .tuple(anyCase, fc.integer({ min: 0, max: 70_000 }), fc.constantFrom(-1n, 0n, 1n))
   .map(([one, affords, off]) => {
-    const { inputNanosPerMillion, outputNanosPerMillion } = one.prices;
+    const { inputNanosPerMillion, outputNanosPerMillion } = reservedPrices(one.prices);
     const exact =
       BigInt(one.inputBound) * inputNanosPerMillion + BigInt(affords) * outputNanosPerMillion;
     const around = exact / 1_000_000n + off;
@@ -76,12 +85,18 @@ const openers: Readonly<Record<"sqlite" | "postgres", OpenStore>> = {
 
 let accounts = 0;
 
-/** One case through a store, and what it must come to. */
-async function hold(store: StoreClient, one: RuleCase): Promise<void> {
+/** One case through a store, and what it must come to; `listed`: by a price list of its own, else the settings have the prices. */
+async function hold(store: StoreClient, one: RuleCase, listed: boolean): Promise<void> {
   accounts += 1;
   const id = `acct_${String(accounts)}` as const;
   const keyId = `key_${String(accounts)}` as const;
   await store.call("createAccount", { id, name: "one", creditNanos: one.availableNanos });
+  if (listed) {
+    const priceList = `list ${String(accounts)}`;
+    const asked = [{ effectiveFromMs: null, ...one.prices }];
+    await store.call("createPriceList", { name: priceList, prices: asked });
+    await store.call("changeAccount", { id, priceList });
+  }
   await store.call("createKey", {
     id: keyId,
     accountId: id,
@@ -158,15 +173,13 @@ describe.each(postgresTests ? (["sqlite", "postgres"] as const) : (["sqlite"] as
 
     test.each(literal)("%s: as the pure functions decide", async (_name, one) => {
       await using store = await openers[name](one.prices);
-      await hold(store, one);
+      await hold(store, one, false);
     });
 
     test("allowance, cost and shortage are those of the pure functions, whatever the prices", async () => {
+      await using store = await openers[name](defaultSettings.prices);
       await fc.assert(
-        fc.asyncProperty(cases, async (one) => {
-          await using store = await openers[name](one.prices);
-          await hold(store, one);
-        }),
+        fc.asyncProperty(cases, (one) => hold(store, one, true)),
         { numRuns: name === "sqlite" ? 100 : 40 },
       );
     });
