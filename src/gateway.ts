@@ -14,6 +14,7 @@ import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
 import { knownRequests } from "./http/routes.ts";
 import { type ListeningServer, listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
+import { beginOfDefault } from "./ledger/administration/price-administration.ts";
 import { type LeaseKeeper, openLeaseKeeper } from "./ledger/lease-keeper.ts";
 import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
@@ -123,6 +124,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     config.firstAccount === "make"
       ? await ledger.ensureFirstAccount(config.startingCreditNanos)
       : null;
+  await logOwnPrices(ledger, config, telemetry);
   const drain = (): Promise<void> =>
     server.drain({ withinMs: config.drainSeconds * 1_000, listener: config.drainListener });
   opened.defer(drain);
@@ -151,6 +153,18 @@ function looksOf(
     reasons: () => readiness.generations(),
     lookForCancelled: () => leases.look(),
   };
+}
+
+/** An operator who changes prices in the settings has to learn that the ledger's are used. */
+async function logOwnPrices(
+  ledger: StoreLedger,
+  { prices }: Config,
+  telemetry: ServiceTelemetry,
+): Promise<void> {
+  const fromMs = beginOfDefault(await ledger.showPriceList({ name: "default", settings: prices }));
+  if (fromMs === null) return;
+  const from = new Date(fromMs).toISOString();
+  telemetry.lifecycle("prices of the ledger", { list: "default", from });
 }
 
 async function openLedger(

@@ -19,6 +19,8 @@ import {
 import { checkFormats } from "./format-checks.ts";
 import { recordOf, type TrialAccess } from "./format-trial.ts";
 import { OperatorError } from "../ledger/operator-error.ts";
+import { beginOfDefault } from "../ledger/administration/price-administration.ts";
+import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { isThere, openLedger, placeOf } from "./open-ledger.ts";
 import { openProgress, type ProgressDisplay } from "./progress.ts";
 import { checkRunningService, readRunningService } from "./running-service.ts";
@@ -111,7 +113,8 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
       );
     const all = counted(accounts.length, "account", "accounts");
     const some = disabled === 0 ? all : `${all}, ${String(disabled)} of them disabled`;
-    return passed("ledger", `${path}: ${accounts.length === 0 ? none : some}`);
+    const prices = await describePrices(ledger, config);
+    return passed("ledger", `${path}: ${accounts.length === 0 ? none : some}${prices}`);
   } catch (error) {
     if (error instanceof OperatorError && error.code === "not_found")
       return passed("ledger", missing);
@@ -124,6 +127,17 @@ async function checkLedger(config: Config, shell: Shell): Promise<Check> {
         : `see that the server of TRIBUTARY_DATABASE_URL answers (try: ${shell.programName} account list)`,
     );
   }
+}
+
+/** What the settings would make an operator believe who does not know of the ledger's own prices. */
+async function describePrices(ledger: StoreLedger, { prices }: Config): Promise<string> {
+  const fromMs = beginOfDefault(await ledger.showPriceList({ name: "default", settings: prices }));
+  if (fromMs === null) return "";
+  const ours = "prices are those of its list `default`";
+  const settings = "TRIBUTARY_INPUT_PRICE and TRIBUTARY_OUTPUT_PRICE";
+  return fromMs <= Date.now()
+    ? `; ${ours}, not ${settings}`
+    : `; from ${new Date(fromMs).toISOString()} on ${ours}, until then ${settings}`;
 }
 
 interface OwnService {

@@ -62,6 +62,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
       "Start the database, or correct TRIBUTARY_DATABASE_URL. The service starts as soon as it answers.",
   },
   "ledger migrated": { level: "info" },
+  "prices of the ledger": {
+    level: "info",
+    remedy:
+      "TRIBUTARY_INPUT_PRICE and TRIBUTARY_OUTPUT_PRICE are not used from then on: change prices with `tributary price change default`.",
+  },
   "database pooler": {
     level: "warn",
     remedy:

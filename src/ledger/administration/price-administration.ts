@@ -171,6 +171,11 @@ export function* ensurePriceList(name: string): Steps<void> {
   if (name !== defaultPriceList && (yield* findList(name)) === null) throw unknownPriceList(name);
 }
 
+/** From when `default` is the ledger's own, in milliseconds since 1970; null: it is the prices of the settings. */
+export function beginOfDefault({ createdAtMs, prices }: PriceList): number | null {
+  return createdAtMs === null ? null : (prices[0]?.effectiveFromMs ?? null);
+}
+
 function* findList(name: string): Steps<KeptPriceList | null> {
   const row = yield* askOne(`select ${columns} from tributary.price_list where name = $1`, name);
   return row === null ? null : yield* withPrices(row);
