@@ -36,16 +36,13 @@ export interface TestOperators extends AsyncDisposable {
   ask(path: string, init?: AskInit): Promise<Asked>;
 }
 
-/** Starts the listener on a free loopback port. */
-export async function startOperators(): Promise<TestOperators> {
+/** Starts the listener on a free loopback port; `now`: the ledger's clock, where it is not the machine's. */
+export async function startOperators({ now = Date.now } = {}): Promise<TestOperators> {
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
   const open = (): Promise<StoreLedger> =>
-    openSqliteLedger(
-      { ...defaultSettings, path: file.path },
-      { now: Date.now, actor: "user:test" },
-    );
+    openSqliteLedger({ ...defaultSettings, path: file.path }, { now, actor: "user:test" });
   const ledger = opened.use(await open());
   const failures: unknown[] = [];
   const server = opened.use(

@@ -1,0 +1,138 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { orderOf, settlementOf } from "../ledger/orders.ts";
+import { readDocument } from "../documents/tables.ts";
+import { startOperators, type TestOperators } from "./start-operators.ts";
+
+// Every recipe of docs/operator-api.md, run as it is shown.
+
+const run = promisify(execFile);
+
+/** What a recipe works on, and what it answered. */
+interface Stage {
+  readonly operators: TestOperators;
+  readonly account: string;
+  readonly key: string;
+  readonly answers: readonly Record<string, unknown>[];
+  /** Stops the ledger's clock there. */
+  readonly moveTo: (ms: number) => void;
+  /** One request of 100 input tokens, 50 of them cached, and 10 of output: what it is charged, in nanos. */
+  readonly serve: () => Promise<bigint>;
+}
+
+/** By the beginning of its title: what must be true after a recipe. */
+const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
+  "A shop that tops up": async ({ account, answers, operators }) => {
+    expect(answers).toHaveLength(1);
+    const entries = await operators.ledger.pageEntries({
+      accountId: account,
+      before: null,
+      rowsMax: 1,
+    });
+    expect(entries).toMatchObject([{ balanceDeltaNanos: 25_000_000_000n, note: "payment 4711" }]);
+  },
+  "Whose is a key": async ({ answers, key, operators }) => {
+    expect(answers).toMatchObject([{ data: [] }, { id: key }]);
+    expect((await operators.ledger.findKey(key))?.revokedAtMs).not.toBeNull();
+  },
+  "Cut an account off now": async ({ account, operators }) => {
+    expect((await operators.ledger.showAccount(account)).status).toBe("disabled");
+  },
+  "Who spent what last month": async ({ answers }) => {
+    expect(answers).toMatchObject([{ data: [] }]);
+    await Promise.resolve();
+  },
+  "A price change on the first of a month": async ({ answers, moveTo, operators, serve }) => {
+    expect(answers).toMatchObject([{ version: 1 }, { version: 2 }]);
+    // 50 at 1, 50 at 0.1 and 10 at 4 credits a million; then 0.8, 0.08 and 3.5.
+    expect(await serve()).toBe(95_000n);
+    moveTo(firstOfMonth - 1);
+    expect(await serve()).toBe(95_000n);
+    moveTo(firstOfMonth);
+    expect(await serve()).toBe(79_000n);
+    expect((await operators.ledger.verify([])).problems).toEqual([]);
+  },
+};
+
+const today = new Date();
+/** What stands for the dates of the document, which may be over. */
+const firstOfMonth = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 1);
+
+const [, text = ""] = readDocument("docs/operator-api.md").split("\n## Recipes\n");
+const recipes = text
+  .split(/^(?=\*\*)/m)
+  .filter((part) => part.startsWith("**"))
+  .map((part) => {
+    const [, title = ""] = /^\*\*(.+?)\*\*/.exec(part) ?? [];
+    const blocks = [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+    return { title, script: blocks.join("") };
+  });
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tributary-recipes-"));
+  await writeFile(join(folder, ".curlrc"), String.raw`write-out = "\n%{http_code}\n"`);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function openStage(): Promise<{
+  readonly stage: Omit<Stage, "answers">;
+  readonly token: string;
+}> {
+  let stoppedAtMs: number | null = null;
+  const operators = await startOperators({ now: () => stoppedAtMs ?? Date.now() });
+  const { ledger } = operators;
+  const account = await ledger.createAccount("shop", 10n ** 12n);
+  const { record, secret } = await ledger.createKey(account.id, "web");
+  const { token } = await operators.newToken("owner");
+  let requests = 0;
+  const stage = {
+    operators,
+    account: account.id,
+    key: record.id,
+    moveTo: (ms: number) => void (stoppedAtMs = ms),
+    async serve() {
+      requests += 1;
+      const caller = await ledger.authorize(secret, true);
+      const order = orderOf(caller, { requestId: `req_${String(requests)}` });
+      await ledger.admit(order);
+      const settlement = settlementOf(order, [100, 10]);
+      const usage = settlement.usage && { ...settlement.usage, cachedInputTokens: 50 };
+      return (await ledger.settle({ ...settlement, usage })).chargedNanos;
+    },
+  };
+  return { stage, token };
+}
+
+describe("the recipes of docs/operator-api.md", () => {
+  test("each has a check, and each check a recipe", () => {
+    const named = recipes.map(({ title }) =>
+      Object.keys(checks).find((name) => title.startsWith(name)),
+    );
+    expect(named).toEqual(expect.arrayContaining(Object.keys(checks)));
+    expect(named).not.toContain(undefined);
+  });
+
+  test.each(recipes)("$title", async ({ script, title }) => {
+    const { stage, token } = await openStage();
+    await using _ = stage.operators;
+    const { account, key } = stage;
+    const shown = script
+      .replaceAll("http://127.0.0.1:8081", stage.operators.url)
+      .replaceAll("2027-01-01T00:00:00Z", new Date(firstOfMonth).toISOString());
+    const env = { PATH: process.env["PATH"], HOME: folder, CURL_HOME: folder, token, account, key };
+    const { stdout } = await run("sh", ["-euc", shown], { env });
+    const lines = stdout.trim().split("\n");
+    const statuses = lines.filter((_line, at) => at % 2 === 1);
+    expect(statuses.map(Number).every((status) => status >= 200 && status < 300)).toBe(true);
+    const answers = lines
+      .filter((_line, at) => at % 2 === 0)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const check = Object.entries(checks).find(([name]) => title.startsWith(name));
+    await check?.[1]({ ...stage, answers });
+  });
+});
