@@ -18,6 +18,7 @@ export type OpenaiErrorCode =
   | "refused_by_deployment"
   | "invalid_api_key"
   | "insufficient_quota"
+  | "budget_exceeded"
   | "account_disabled"
   | "cancelled_by_operator"
   | "key_expired"
@@ -78,6 +79,7 @@ export const failureKinds = {
   authentication: kind(401, ["authentication_error", "invalid_api_key"], "authentication_error"),
   key_expired: kind(401, ["authentication_error", "key_expired"], "authentication_error"),
   insufficient_credit: kind(402, ["insufficient_quota", "insufficient_quota"], "billing_error"),
+  budget_exceeded: kind(402, ["insufficient_quota", "budget_exceeded"], "billing_error"),
   account_disabled: kind(403, ["permission_error", "account_disabled"], "permission_error"),
   cancelled_by_operator: kind(
     403,
@@ -140,10 +142,16 @@ export interface CreditShortage {
   readonly balance: string;
   readonly held: string;
   readonly needed: string;
-  /** Output tokens that balance minus held would pay for beside this conversation, at most 65,536. */
+  /** Output tokens that balance minus held, and the budget, would pay for beside this conversation, at most 65,536. */
   readonly affordableOutputTokens: number;
   /** Whether the request would fit once the account's running requests have given back what they hold. */
   readonly waitingHelps: boolean;
+  /** Of `budget_exceeded`: the key's budget, what is left of it, and when its period ends; null: never. */
+  readonly budget?: {
+    readonly amount: string;
+    readonly left: string;
+    readonly endsAt: string | null;
+  };
 }
 
 /** What a Failure may carry besides its code and message. */

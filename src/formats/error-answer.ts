@@ -1,6 +1,6 @@
 import { type Failure, type FailureKind } from "../failure.ts";
 import { limits } from "../limits.ts";
-import type { MessagesErrorBody, OpenaiError, ShortageFields } from "./error-wire.ts";
+import type { BudgetFields, MessagesErrorBody, OpenaiError, ShortageFields } from "./error-wire.ts";
 import type { ErrorAnswer } from "./wire-format.ts";
 
 /** Which of the two error shapes a caller reads. */
@@ -63,16 +63,19 @@ function adviceHeaders(kind: FailureKind, failure: Failure): Record<string, stri
   return kind.status < 500 ? { "x-should-retry": "false" } : {};
 }
 
-function shortageFields(failure: Failure): ShortageFields | null {
+function shortageFields(failure: Failure): ShortageFields | (ShortageFields & BudgetFields) | null {
   const { shortage } = failure.facts;
   if (shortage === undefined) return null;
-  return {
+  const figures = {
     balance: shortage.balance,
     held: shortage.held,
     needed: shortage.needed,
     affordable_output_tokens: shortage.affordableOutputTokens,
     waiting_helps: shortage.waitingHelps,
   };
+  if (shortage.budget === undefined) return figures;
+  const { amount, endsAt, left } = shortage.budget;
+  return { ...figures, budget: amount, budget_left: left, budget_ends_at: endsAt };
 }
 
 /** The message; of a conversation that is too long it begins as agents expect it, to the letter, before they compact. */

@@ -6,7 +6,10 @@ export interface OpenaiErrorBody {
 }
 
 /** What went wrong, in the OpenAI shape. */
-export type OpenaiError = OpenaiErrorFields | (OpenaiErrorFields & ShortageFields);
+export type OpenaiError =
+  | OpenaiErrorFields
+  | (OpenaiErrorFields & ShortageFields)
+  | (OpenaiErrorFields & ShortageFields & BudgetFields);
 
 /** What every error of the OpenAI shape says. */
 interface OpenaiErrorFields {
@@ -21,7 +24,10 @@ interface OpenaiErrorFields {
 /** An error in the Messages shape: a body, or a frame of a Messages stream. */
 export interface MessagesErrorBody {
   readonly type: "error";
-  readonly error: MessagesErrorFields | (MessagesErrorFields & ShortageFields);
+  readonly error:
+    | MessagesErrorFields
+    | (MessagesErrorFields & ShortageFields)
+    | (MessagesErrorFields & ShortageFields & BudgetFields);
   readonly request_id: string;
 }
 
@@ -39,4 +45,12 @@ export interface ShortageFields {
   readonly needed: string;
   readonly affordable_output_tokens: number;
   readonly waiting_helps: boolean;
+}
+
+/** Further figures where the budget of the key is in the way. */
+export interface BudgetFields {
+  readonly budget: string;
+  readonly budget_left: string;
+  /** RFC 3339; null: its period has no end. */
+  readonly budget_ends_at: string | null;
 }

@@ -42,8 +42,15 @@ export function budgetOf(row: Row, nowMs: number): BudgetState | null {
   };
 }
 
-/** What further requests may reserve; 0 too where the budget has become smaller than what is spent and held. */
-function budgetLeft(state: BudgetState): CreditNanos {
+/** What is left to show: 0 too where the budget has become smaller than what is spent and held. */
+/** What a request may reserve: the credit that is free, or less where the budget leaves less; then it may be negative. */
+export function availableOf(creditNanos: CreditNanos, budget: BudgetState | null): CreditNanos {
+  if (budget === null) return creditNanos;
+  const leftNanos = budget.amountNanos - budget.spentNanos - budget.heldNanos;
+  return leftNanos < creditNanos ? leftNanos : creditNanos;
+}
+
+export function budgetLeft(state: BudgetState): CreditNanos {
   const left = state.amountNanos - state.spentNanos - state.heldNanos;
   return left > 0n ? left : 0n;
 }
@@ -80,7 +87,7 @@ export function budgetToJson(state: BudgetState | null): BudgetJson {
     budget_spent: formatCredit(spentNanos),
     budget_held: formatCredit(heldNanos),
     budget_left: formatCredit(budgetLeft(state)),
-    budget_begins_at: new Date(beginMs).toISOString(),
+    budget_begins_at: endMs === null ? null : new Date(beginMs).toISOString(),
     budget_ends_at: endMs === null ? null : new Date(endMs).toISOString(),
   };
 }

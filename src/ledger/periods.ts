@@ -1,5 +1,8 @@
-/** How long a period lasts; `total`: from the first request on, without an end. */
-export type PeriodLength = "day" | "week" | "month" | "total";
+/** How long a period can last; `total`: from the first request on, without an end. */
+export const periodLengths = ["day", "week", "month", "total"] as const;
+
+/** One of them. */
+export type PeriodLength = (typeof periodLengths)[number];
 
 /** A period: from `beginMs` on, before `endMs`; null: it never ends. Milliseconds since 1970. */
 export interface Period {

@@ -1,6 +1,7 @@
 import { formatCredit } from "../admission/price.ts";
-import { Failure } from "../failure.ts";
+import { type CreditShortage, Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
+import { budgetLeft, type BudgetState } from "./budget.ts";
 import type { CreditNanos, KeyScope } from "./records.ts";
 import type { RateState } from "./ledger.ts";
 
@@ -136,27 +137,66 @@ export function noCredit(short: {
 
 /** Balance minus held does not pay for the request. */
 export function insufficientCredit(short: Shortage): Failure {
-  const shortage = {
+  const shortage = shortageOf(short, short.neededNanos <= short.balanceNanos);
+  const remedy = shortage.waitingHelps
+    ? "Wait until running requests have ended and given back what they hold"
+    : "Add credit";
+  return new Failure(
+    "insufficient_credit",
+    `${neededText(short)} The balance is ${shortage.balance}, of which running requests hold ${shortage.held}. ${remedy}${reduceText(short)}`,
+    { shortage },
+  );
+}
+
+/** A key's budget in its present period, as a refusal names it. */
+export interface SpentBudget extends BudgetState {
+  readonly keyId: string;
+  readonly keyName: string;
+}
+
+/** The balance may pay for the request; what is left of the key's budget does not. */
+export function budgetExceeded(short: Shortage, budget: SpentBudget): Failure {
+  const { amountNanos, endMs, heldNanos, keyId, keyName, period, spentNanos } = budget;
+  const fits = short.neededNanos <= amountNanos - spentNanos;
+  const endsAt = endMs === null ? null : new Date(endMs).toISOString();
+  const left = formatCredit(budgetLeft(budget));
+  const each = period === "total" ? "in total" : `a ${period}`;
+  const until = endsAt === null ? "" : ` until ${endsAt}`;
+  const remedy = fits
+    ? "Wait until running requests of this key have ended and given back what they hold"
+    : `${endsAt === null ? "Ask" : `Wait until ${endsAt}, ask`} the operator of this service for a larger budget`;
+  return new Failure(
+    "budget_exceeded",
+    `${neededText(short)} The budget of the key ${keyId} (${JSON.stringify(keyName)}) is ${formatCredit(amountNanos)} credits ${each}, of which ${left} are left${until}: ${formatCredit(spentNanos)} are spent, and its running requests hold ${formatCredit(heldNanos)}. ${remedy}${reduceText(short)}`,
+    {
+      shortage: {
+        ...shortageOf(short, fits && short.neededNanos <= short.balanceNanos),
+        budget: { amount: formatCredit(amountNanos), left, endsAt },
+      },
+    },
+  );
+}
+
+function shortageOf(short: Shortage, waitingHelps: boolean): CreditShortage {
+  return {
     balance: formatCredit(short.balanceNanos),
     held: formatCredit(short.heldNanos),
     needed: formatCredit(short.neededNanos),
     affordableOutputTokens: short.affordable,
-    waitingHelps: short.neededNanos <= short.balanceNanos,
+    waitingHelps,
   };
+}
+
+function neededText(short: Shortage): string {
   const asked =
     short.outputTokensRequested === null
       ? "at least one output token"
       : "the output allowance it asks for";
-  const remedy = shortage.waitingHelps
-    ? "Wait until running requests have ended and given back what they hold"
-    : "Add credit";
-  const reduce =
-    short.affordable > 0
-      ? `, reduce the output allowance to at most ${String(short.affordable)} tokens, or shorten the conversation.`
-      : ", or shorten the conversation.";
-  return new Failure(
-    "insufficient_credit",
-    `This request needs ${shortage.needed} credits reserved for its input (counted as at most ${String(short.inputBound)} tokens) and ${asked}. The balance is ${shortage.balance}, of which running requests hold ${shortage.held}. ${remedy}${reduce}`,
-    { shortage },
-  );
+  return `This request needs ${formatCredit(short.neededNanos)} credits reserved for its input (counted as at most ${String(short.inputBound)} tokens) and ${asked}.`;
+}
+
+function reduceText(short: Shortage): string {
+  return short.affordable > 0
+    ? `, reduce the output allowance to at most ${String(short.affordable)} tokens, or shorten the conversation.`
+    : ", or shorten the conversation.";
 }

@@ -17,6 +17,7 @@ export type ProblemCode =
   | "checkpoint-differs"
   | "reference-differs" // what is kept of a reference is not what its entry says
   | "refund-differs"
+  | "budget-differs" // what is kept beside a key and what its receipts say
   | "account-missing";
 
 /** The parts of a request's row that its entries must agree with. */

@@ -9,6 +9,7 @@ import {
   type JournalHead,
   toHex,
 } from "./journal.ts";
+import { budgetProblem, type BudgetToVerify } from "./verify-budget.ts";
 import {
   type Finding,
   movementProblem,
@@ -92,6 +93,8 @@ export interface JournalVerification {
   metAll(receipts: ReceiptCounts): boolean;
   /** Entries of an account that has no row. */
   strayEntry(accountId: string, sequence: number): void;
+  /** What a key's budget says of its present period. */
+  budget(budget: BudgetToVerify): void;
   /** A request's row whose entry is not there. */
   strayReceipt(accountId: string, requestId: string, sequence: number | null): void;
   report(problem: Problem): void;
@@ -131,6 +134,11 @@ export function openJournalVerification(order: VerifyOrder): JournalVerification
       entries += 1;
       const message = "the entry is of an account that does not exist";
       problems.add({ code: "account-missing", account, sequence, request: null, message });
+    },
+    budget(budget) {
+      const message = budgetProblem(budget);
+      const about = { account: budget.accountId, sequence: null, request: null };
+      if (message !== null) problems.add({ code: "budget-differs", ...about, message });
     },
     strayReceipt(account, request, sequence) {
       const message = "the journal has no such entry of this request";

@@ -30,6 +30,7 @@ export function* verifyRows(order: VerifyOrder, hexOf: HexOf): Reading<VerifyRep
   yield* readAccounts(verification, hexOf);
   yield* readStrays(verification);
   yield* readCredits(verification);
+  yield* readBudgets(verification);
   return verification.finish();
 }
 
@@ -187,6 +188,41 @@ function openStateReader(hexOf: HexOf): (accountId: string) => Reading<AccountSt
     );
     return { open: { count, reservedNanos }, checkpoint };
   };
+}
+
+/** What the budgets of keys have spent and hold in their present periods, beside what the receipts say. */
+function* readBudgets(verification: JournalVerification): Reading<void> {
+  const budgets = {
+    sql: `select api_key.account_id, api_key.id, budget_spent_nanos, budget_held_nanos,
+        coalesce(sums.spent, 0) as spent, coalesce(sums.held, 0) as held
+      from api_key left join (
+        select reservation.account_id, reservation.key_id,
+          sum(case when resolved_sequence > coalesce(budget_set_sequence, 0)
+              and reservation.budget_begin_ms = api_key.budget_begin_ms then charged_nanos
+            when resolved_sequence <= budget_set_sequence and admitted_at_ms >= api_key.budget_begin_ms
+              then charged_nanos else 0 end) as spent,
+          sum(case when state = 'open' and reservation.budget_begin_ms = api_key.budget_begin_ms
+            then reserved_nanos else 0 end) as held
+        from (select distinct account_id from api_key where budget_nanos is not null) as budgeted
+        join reservation on reservation.account_id = budgeted.account_id
+        join api_key on api_key.account_id = reservation.account_id and api_key.id = reservation.key_id
+          and api_key.budget_nanos is not null
+        group by reservation.account_id, reservation.key_id
+      ) as sums on sums.account_id = api_key.account_id and sums.key_id = api_key.id
+      where budget_nanos is not null order by api_key.account_id, api_key.id`,
+  };
+  for (;;) {
+    const piece = yield budgets;
+    if (piece.length === 0) return;
+    for (const row of piece)
+      verification.budget({
+        accountId: textOf(row, "account_id"),
+        keyId: textOf(row, "id"),
+        spentNanos: bigOf(row, "budget_spent_nanos"),
+        heldNanos: bigOf(row, "budget_held_nanos"),
+        receipts: { spentNanos: bigOf(row, "spent"), heldNanos: bigOf(row, "held") },
+      });
+  }
 }
 
 /** Whether no checkpoint stands for the entry of this number, as a condition in SQL. */

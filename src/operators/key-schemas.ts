@@ -1,10 +1,32 @@
 import { z } from "@hono/zod-openapi";
+import type { Patch } from "../ledger/administration/changed-by.ts";
 import type { KeyPatch } from "../ledger/administration/key-administration.ts";
+import { type Budget, budgetToJson } from "../ledger/budget.ts";
+import { isTimeZone, periodLengths } from "../ledger/periods.ts";
 import { keyPrefix, type KeyRecord, keyScopes } from "../ledger/records.ts";
 import { limits } from "../limits.ts";
 import { keyLimits, keyLimitsOf, keyLimitsToJson } from "./limit-schemas.ts";
 import { instant, timeOf } from "./route.ts";
-import { isoTime, isoTimeOrNull, name, shownOnce, time } from "./schemas.ts";
+import { amount, credits, isoTime, isoTimeOrNull, name, shownOnce, time } from "./schemas.ts";
+
+const timezone = z
+  .string()
+  .refine(isTimeZone, { error: "is no time zone: write UTC, or a name such as Europe/Berlin" })
+  .openapi({ description: "a name of the IANA database", example: "Europe/Berlin" });
+
+/** What a key may be charged in each period; a request counts where it was admitted. */
+const budgetSchema = z
+  .object({ amount: credits, period: z.enum(periodLengths), timezone: z.string() })
+  .openapi("Budget");
+
+/** A budget to set; what is absent stays, and the time zone of a new one is UTC. */
+const budgetPatchSchema = z
+  .strictObject({
+    amount: amount.refine((nanos) => nanos >= 0n, { error: "is less than 0" }).optional(),
+    period: z.enum(periodLengths).optional(),
+    timezone: timezone.optional(),
+  })
+  .openapi("BudgetPatch");
 
 /** A key without its secret. */
 export const keySchema = z
@@ -17,6 +39,12 @@ export const keySchema = z
     status: z.enum(["active", "paused"]),
     expires_at: time.nullable(),
     limits: z.object(keyLimits),
+    budget: budgetSchema.nullable(),
+    budget_spent: credits.nullable().openapi({ description: "of requests admitted in the period" }),
+    budget_held: credits.nullable().openapi({ description: "by those of them that run" }),
+    budget_left: credits.nullable(),
+    budget_begins_at: time.nullable(),
+    budget_ends_at: time.nullable().openapi({ description: "null: never" }),
     created_at: time,
     revoked_at: time.nullable(),
     last_used_at: time.nullable().openapi({ description: "to the minute" }),
@@ -38,6 +66,7 @@ export function keyToJson(key: KeyRecord): z.infer<typeof keySchema> {
     status: key.status,
     expires_at: isoTimeOrNull(key.expiresAtMs),
     limits: keyLimitsToJson(key.limits),
+    ...budgetToJson(key.budget),
     created_at: isoTime(key.createdAtMs),
     revoked_at: isoTimeOrNull(key.revokedAtMs),
     last_used_at: isoTimeOrNull(key.lastUsedAtMs),
@@ -56,6 +85,7 @@ const keyPolicy = {
     .openapi({ description: "generate: to spend; read: to look at its account" }),
   expires_at: instant.nullable().optional().openapi({ description: "null: it does not expire" }),
   limits: z.strictObject(keyLimits).partial().optional(),
+  budget: budgetPatchSchema.nullable().optional().openapi({ description: "null: none" }),
 };
 
 /** A key to make. */
@@ -68,12 +98,18 @@ export const keyPatchSchema = z
 
 /** The patch in the ledger's words. */
 export function keyPatchOf(body: z.infer<typeof keyPatchSchema>): KeyPatch {
-  const { expires_at: expires, limits: given, ...rest } = body;
+  const { budget, expires_at: expires, limits: given, ...rest } = body;
   return {
     ...rest,
     ...(expires === undefined ? {} : { expiresAtMs: timeOf(expires) }),
+    ...(budget === undefined ? {} : { budget: budget === null ? null : budgetOf(budget) }),
     ...(given === undefined ? {} : { limits: keyLimitsOf(given) }),
   };
+}
+
+function budgetOf(body: z.infer<typeof budgetPatchSchema>): Patch<Budget> {
+  const { amount: amountNanos, ...rest } = body;
+  return { ...rest, amountNanos };
 }
 
 /** How to rotate a key. */

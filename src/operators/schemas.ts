@@ -17,7 +17,8 @@ import { accountLimits, accountLimitsOf, accountLimitsToJson } from "./limit-sch
 
 /** A time in an answer. */
 export const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
-const credits = z
+/** Credits in an answer. */
+export const credits = z
   .string()
   .openapi({ description: "credits, as a decimal string", example: "9.999812" });
 /** A name of an account, a key or an operator. */

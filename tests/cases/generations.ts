@@ -107,6 +107,7 @@ export function bodyOf(
 }
 
 // A shortage always comes with its figures.
+const budget = { amount: "0.001", left: "0.0005", endsAt: "2026-12-01T00:00:00.000Z" };
 const shortage: NonNullable<FailureFacts["shortage"]> = {
   balance: "1",
   held: "0.5",
@@ -119,6 +120,7 @@ function failureOf(step: Extract<Step, { type: "failure" }>): Failure {
   return new Failure(step.code, step.message, {
     ...(step.tokens === undefined ? {} : { tokens: step.tokens }),
     ...(step.code === "insufficient_credit" ? { shortage } : {}),
+    ...(step.code === "budget_exceeded" ? { shortage: { ...shortage, budget } } : {}),
   });
 }
 

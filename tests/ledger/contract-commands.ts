@@ -60,6 +60,12 @@ export const aCommand = fc.oneof(
   command(2, { type: fc.constant("renew"), requests: fc.uniqueArray(aRequest, { maxLength: 5 }) }),
   command(3, { type: fc.constant("expire") }),
   command(2, { type: fc.constant("credit"), account: anAccount, amount }),
+  command(2, {
+    type: fc.constant("budget"),
+    key: aKey,
+    amount: fc.constantFrom(null, 0n, 1_500_000n, 3_000_000n, 4_000_000n),
+    days: mostly,
+  }),
   command(1, { type: fc.constant("status"), account: anAccount, active: mostly }),
   command(1, {
     type: fc.constant("revoke"),
@@ -77,7 +83,7 @@ export const aCommand = fc.oneof(
   command(1, { type: fc.constant("reconnect") }),
   command(3, {
     type: fc.constant("wait"),
-    ms: fc.constantFrom(0, 1, 10_000, 29_999, 30_000, 30_000, 59_999, 60_000),
+    ms: fc.constantFrom(0, 1, 10_000, 29_999, 30_000, 30_000, 59_999, 60_000, 86_400_000),
   }),
 );
 export type Command = typeof aCommand extends fc.Arbitrary<infer Value> ? Value : never;

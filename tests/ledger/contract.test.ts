@@ -21,7 +21,7 @@ import {
   keyIds,
   type Command,
 } from "./contract-commands.ts";
-import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
+import { LedgerModel, type ModelBudget, type ModelAnswer, type ModelCaller } from "./model.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
@@ -191,7 +191,7 @@ async function prepare(world: World): Promise<void> {
   const { model } = world;
   for (const id of accountIds) {
     model.accounts.set(id, { active: true, balance: 0n, held: 0n, credited: 0n, spent: 0n });
-    model.credit(id, 5_000_000n);
+    model.credit(id, 5_000_000n, "credit");
     await both(world, 0, "createAccount", { id, name: id, creditNanos: 5_000_000n });
   }
   for (const id of keyIds) {
@@ -252,6 +252,15 @@ async function obey(world: World, command: Command): Promise<void> {
       expect(seen).toEqual(model.credit(id, amountNanos));
       return;
     }
+    case "budget": {
+      const { amount: amountNanos, days, key: id } = command;
+      const period = days ? "day" : "total";
+      const budget = amountNanos === null ? null : ({ amountNanos, period } as const);
+      const { code } = await both(world, replica, "changeKey", { id, budget });
+      if (code === "done" && !isSame(model.key(id).budget, amountNanos, days))
+        model.setBudget(id, amountNanos, days, now);
+      return;
+    }
     case "status": {
       const status = command.active ? "active" : "disabled";
       await both(world, replica, "setAccountStatus", { id: command.account, status });
@@ -294,6 +303,17 @@ async function obey(world: World, command: Command): Promise<void> {
     default:
       command satisfies never;
   }
+}
+
+/** A change to what is there already changes nothing. */
+function isSame(
+  budget: ModelBudget | null | undefined,
+  amount: bigint | null,
+  days: boolean,
+): boolean {
+  if (amount === null || budget === null || budget === undefined)
+    return amount === (budget?.amount ?? null);
+  return budget.amount === amount && budget.days === days;
 }
 
 async function authorize(
@@ -403,11 +423,13 @@ async function compareReports(world: World): Promise<void> {
 const accountRows =
   "select id, status, balance_nanos, held_nanos, running, entries, head, created_at_ms from account order by id";
 const otherRows = [
-  "select account_id, id, name, secret_hash, created_at_ms, revoked_at_ms from api_key order by id",
+  "select account_id, id, name, secret_hash, created_at_ms, revoked_at_ms, " +
+    "budget_nanos, budget_period, budget_timezone, budget_begin_ms, budget_end_ms, budget_spent_nanos, " +
+    "budget_held_nanos, budget_set_sequence from api_key order by id",
   `select request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance, input_nanos_per_million,
      output_nanos_per_million, reserved_nanos, charged_nanos, outcome, input_tokens, cached_input_tokens,
      output_tokens, reasoning_tokens, admitted_at_ms, lease_until_ms, resolved_at_ms, first_output_ms, total_ms,
-     reserved_sequence, resolved_sequence, head from reservation order by request_id`,
+     reserved_sequence, resolved_sequence, head, budget_begin_ms from reservation order by request_id`,
   `select account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id, note, hash
      from entry order by account_id, sequence`,
 ];
@@ -429,6 +451,15 @@ async function compareRows(world: World): Promise<void> {
         model.running(id),
       ].map(String),
     ),
+  );
+  expect(
+    await one.rows(
+      "select id, budget_spent_nanos, budget_held_nanos from api_key where budget_nanos is not null order by id",
+    ),
+  ).toEqual(
+    keyIds
+      .filter((id) => (model.key(id).budget ?? null) !== null)
+      .map((id) => [id, ...model.used(id)].map(String)),
   );
   const journal = await one.rows(
     "select account_id, kind, balance_delta_nanos, held_delta_nanos, request_id from entry order by account_id, sequence",

@@ -25,6 +25,22 @@ export interface ModelReservation {
   state: "open" | "settled" | "expired";
   charged: bigint;
   leaseUntil: number;
+  readonly key: string;
+  readonly admittedAt: number;
+  /** The begin of the period of its key's budget; null: it counts in none. */
+  period: number | null;
+}
+/** A budget in days of UTC, or of all time. */
+export interface ModelBudget {
+  readonly amount: bigint;
+  readonly days: boolean;
+  begin: number;
+}
+interface ModelKey {
+  account: string;
+  revoked: boolean;
+  tickets: { at: number }[];
+  budget?: ModelBudget | null;
 }
 export interface ModelEntry {
   readonly account: string;
@@ -51,10 +67,7 @@ export type ModelAnswer = string | readonly (string | number | bigint | boolean)
 
 export class LedgerModel {
   readonly accounts = new Map<string, ModelAccount>();
-  readonly keys = new Map<
-    string,
-    { account: string; revoked: boolean; tickets: { at: number }[] }
-  >();
+  readonly keys = new Map<string, ModelKey>();
   readonly reservations = new Map<string, ModelReservation>();
   /** Every movement, in order; each account's own are its journal. */
   readonly journal: ModelEntry[] = [];
@@ -64,13 +77,13 @@ export class LedgerModel {
     this.rules = rules;
   }
 
-  credit(id: string, amount: bigint): ModelAnswer {
+  credit(id: string, amount: bigint, kind: ModelEntry["kind"] = "top_up"): ModelAnswer {
     const account = this.account(id);
     if (amount === 0n) return "invalid_value";
     if (account.balance + amount < account.held) return "not_possible";
     account.balance += amount;
     account.credited += amount;
-    this.note(id, "top_up", amount, 0n, null);
+    this.note(id, kind, amount, 0n, null);
     return [account.balance, account.held];
   }
 
@@ -116,10 +129,14 @@ export class LedgerModel {
       this.giveTicketBack(caller);
       return "too_many_concurrent";
     }
-    const free = account.balance - account.held - BigInt(bound) * this.rules.inputNanos;
+    const credit = account.balance - account.held;
+    const left = this.left(caller.key, now);
+    const available = left !== null && left < credit ? left : credit;
+    const free = available - BigInt(bound) * this.rules.inputNanos;
     const payable = free < 0n ? 0n : free / this.rules.outputNanos;
     const allowance = asked ?? Number(payable < 32_768n ? payable : 32_768n);
-    if (allowance < 1 || payable < BigInt(allowance)) return "insufficient_credit";
+    if (allowance < 1 || payable < BigInt(allowance))
+      return available < credit ? "budget_exceeded" : "insufficient_credit";
     const reserved = this.cost(bound, allowance);
     account.held += reserved;
     this.note(key.account, "reserve", 0n, reserved, id);
@@ -131,6 +148,9 @@ export class LedgerModel {
       state: "open",
       charged: 0n,
       leaseUntil,
+      key: caller.key,
+      admittedAt: now,
+      period: key.budget?.begin ?? null,
     });
     return ["admitted", allowance, reserved];
   }
@@ -160,6 +180,37 @@ export class LedgerModel {
       .toSorted(([a, one], [b, other]) => one.leaseUntil - other.leaseUntil || (a < b ? -1 : 1));
     for (const [id, reservation] of due) this.end(id, reservation, "expired");
     return ["expired", due.length];
+  }
+
+  /** What a key was charged since the present period began counts, and what its running requests hold. */
+  setBudget(id: string, amount: bigint | null, days: boolean, now: number): void {
+    const key = this.key(id);
+    key.budget = amount === null ? null : { amount, days, begin: days ? dayOf(now) : 0 };
+    for (const one of this.reservations.values())
+      if (one.key === id)
+        one.period =
+          key.budget !== null && one.admittedAt >= key.budget.begin ? key.budget.begin : null;
+  }
+
+  /** Spent and held in the present period of a key's budget. */
+  used(id: string): readonly [spent: bigint, held: bigint] {
+    const { budget } = this.key(id);
+    let [spent, held] = [0n, 0n];
+    for (const one of this.reservations.values()) {
+      if (one.key !== id || one.period === null || one.period !== budget?.begin) continue;
+      if (one.state === "open") held += one.reserved;
+      else spent += one.charged;
+    }
+    return [spent, held];
+  }
+
+  /** What is left of a key's budget, whose next period begins where the last one is over; null: it has none. */
+  private left(id: string, now: number): bigint | null {
+    const { budget } = this.key(id);
+    if (budget === null || budget === undefined) return null;
+    if (budget.days && now >= budget.begin + 86_400_000) budget.begin = dayOf(now);
+    const [spent, held] = this.used(id);
+    return budget.amount - spent - held;
   }
 
   running(account: string): number {
@@ -205,9 +256,13 @@ export class LedgerModel {
     return account;
   }
 
-  key(id: string): { account: string; revoked: boolean; tickets: { at: number }[] } {
+  key(id: string): ModelKey {
     const key = this.keys.get(id);
     if (key === undefined) throw new Error(`no key ${id}`);
     return key;
   }
+}
+
+function dayOf(now: number): number {
+  return now - (now % 86_400_000);
 }

@@ -27,6 +27,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0016-labels": "d889e50535128edfcdc6545b0b84a453d32eafa159c3a2d16c6acea4df03a935",
   "0018-own-prices": "255475300b3998633e7cd71284d1da3a34887bd928e9f8f67007d117ad1f3d50",
   "0019-limits": "4b18289d09d546f891030279d4367429a4cc1936d47172399198f03afa33c254",
+  "0020-budget-rules": "8f99d0def1ab050a9838a05c8ca55efcf525f4a685c3061abb92867472976342",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -205,7 +205,7 @@ export function auditProblems(path: string): readonly string[] {
       "more was spent and held than credited",
       `select account.id from account where held_nanos + (select coalesce(sum(charged_nanos), 0) from reservation
          where account_id = account.id) > (select coalesce(sum(balance_delta_nanos), 0) from entry
-         where account_id = account.id and kind in ('credit', 'takeback'))`,
+         where account_id = account.id and request_id is null)`,
     ),
     ...check(
       "a reservation was not made once and resolved at most once",

@@ -67,6 +67,12 @@ export const errorContract = {
     messages: "permission_error",
     responseFailed: "invalid_prompt",
   },
+  budget_exceeded: {
+    status: 402,
+    openai: ["insufficient_quota", "budget_exceeded"],
+    messages: "billing_error",
+    responseFailed: "invalid_prompt",
+  },
   account_disabled: {
     status: 403,
     openai: ["permission_error", "account_disabled"],

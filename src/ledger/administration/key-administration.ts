@@ -1,4 +1,5 @@
 import type { KeyLimits } from "../../admission/limits-in-force.ts";
+import type { Budget, BudgetState } from "../budget.ts";
 import { OperatorError } from "../operator-error.ts";
 import { ensureLimits, ensureName, unknownAccount, unknownKeyId } from "../operator-input.ts";
 import {
@@ -10,6 +11,7 @@ import {
   keyScopes,
 } from "../records.ts";
 import { limits } from "../../limits.ts";
+import { budgetFacts, patchedBudget, setBudget } from "./budget-administration.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
 import { type ChangeContext, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
@@ -20,6 +22,8 @@ export interface KeyPolicy {
   /** Null: it does not expire. */
   readonly expiresAtMs?: number | null | undefined;
   readonly limits?: Patch<KeyLimits> | undefined;
+  /** Null: none; what is absent of a budget stays. */
+  readonly budget?: Patch<Budget> | null | undefined;
 }
 
 /** What of a key to change; what is absent stays. */
@@ -54,10 +58,11 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
   const plain = keyOf(row, context.nowMs);
   const made = { ...patched(plain, order), version: plain.version };
   yield* write(made);
+  const budget = yield* writeBudget(made, order, context);
   const policy = changedFacts(factsOf(plain), factsOf(made))?.after;
   const after = { account: order.accountId, name: order.name, ...policy };
   yield* audit(context, { action: "key.create", target: order.id, before: null, after });
-  return made;
+  return { ...made, budget };
 }
 
 /** Changes a key; one that is so already is left alone. */
@@ -71,8 +76,9 @@ export function* changeKey(
   const changed = changedFacts(factsOf(before), factsOf(after));
   if (changed === null) return before;
   yield* write(after);
+  const budget = yield* writeBudget(after, order, context);
   yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
-  return after;
+  return { ...after, budget };
 }
 
 /** A new secret of a key. The one before it is good for a while, and any older one from now on no more. */
@@ -184,6 +190,7 @@ function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
     scopes: keyScopes.filter((scope) => (scopes ?? before.scopes).includes(scope)),
     expiresAtMs: expiresAtMs === undefined ? before.expiresAtMs : expiresAtMs,
     limits: { ...before.limits, ...present(patch.limits) },
+    budget: patch.budget === undefined ? before.budget : unspent(before, patch.budget),
     version: before.version + 1,
   };
   ensureName("key", after.name);
@@ -191,6 +198,21 @@ function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   if (after.scopes.length === 0)
     throw new OperatorError("invalid_value", "scopes has `generate`, `read` or both.");
   return after;
+}
+
+/** The budget that a patch leaves; `writeBudget` counts what is spent of it. */
+function unspent(before: KeyRecord, patch: Patch<Budget> | null): BudgetState | null {
+  const budget = patchedBudget(before.budget, patch);
+  const empty = { beginMs: 0, endMs: null, spentNanos: 0n, heldNanos: 0n };
+  return budget === null ? null : { ...empty, ...budget };
+}
+
+function* writeBudget(
+  after: KeyRecord,
+  patch: KeyPatch,
+  { nowMs }: ChangeContext,
+): Steps<BudgetState | null> {
+  return patch.budget === undefined ? after.budget : yield* setBudget(after, after.budget, nowMs);
 }
 
 function* write(after: KeyRecord): Steps<void> {
@@ -216,6 +238,7 @@ function factsOf(key: KeyRecord): AuditFacts {
     expires_at: isoTime(key.expiresAtMs),
     requests_per_minute: key.limits.requestsPerMinute,
     output_tokens_max: key.limits.outputTokensMax,
+    ...budgetFacts(key.budget),
   };
 }
 

@@ -29,7 +29,8 @@ $body$;
 -- Of a refusal for concurrency granted is how many requests of the account may run.
 -- _lock_ms: how long the lock of an account may be waited for; null: as long as a statement may take. free_in_ms: how
 -- long at least no slot can be free. _input_price and _output_price are those of accounts whose list the ledger does not
--- have, which is \`default\`.
+-- have, which is \`default\`. budget: of a refusal for it, and of the verdict 'period': its last period is over, and the
+-- request is asked for again when \`begin_period\` has begun the next one, as calendars of time zones are not known here.
 create or replace function tributary.admit_each(
   _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
   _input_bounds bigint[], _caps bigint[], _explicit boolean[], _formats text[], _streamed boolean[], _most bigint,
@@ -37,7 +38,7 @@ create or replace function tributary.admit_each(
   _at_ms bigint, _labels text[]
 ) returns table (
   place bigint, verdict text, granted bigint, nanos numeric, input_price bigint, output_price bigint, balance bigint,
-  held bigint, affordable bigint, free_in_ms bigint
+  held bigint, affordable bigint, free_in_ms bigint, budget jsonb
 ) language plpgsql ${planned} as $body$
 declare
   _now bigint;
@@ -47,6 +48,10 @@ declare
   _held bigint;
   _running integer;
   _admitted_here boolean;
+  _key text;
+  _budget_held bigint;
+  _left bigint;
+  _begins bigint[];
   _allowance record;
   _refused boolean := false;
   _count integer := 0;
@@ -70,7 +75,10 @@ begin
         tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, account.status, k.scopes, 'generate', _now)
           as refusal,
         coalesce(account.concurrent_requests, _concurrency) as slots,
-        least(_most, account.output_tokens_max, k.output_tokens_max) as most, r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million,
+        least(_most, account.output_tokens_max, k.output_tokens_max) as most,
+        k.name as key_name, k.budget_nanos, k.budget_period, k.budget_timezone, k.budget_begin_ms, k.budget_end_ms,
+        k.budget_spent_nanos, k.budget_held_nanos,
+        r.state, r.allowance, r.reserved_nanos, r.input_nanos_per_million, r.output_nanos_per_million,
         price.list, coalesce(price.input_nanos_per_million, _input_price) as input_now,
         price.cached_input_nanos_per_million as cached_now,
         coalesce(price.output_nanos_per_million, _output_price) as output_now
@@ -82,6 +90,10 @@ begin
       ${joinPrice("tributary.", "_now")}
       order by q.place
   loop
+    if _one.account is distinct from _account or _one.key is distinct from _key then
+      _key := _one.key;
+      _budget_held := _one.budget_held_nanos;
+    end if;
     if _one.account is distinct from _account then
       _account := _one.account;
       _balance := _one.balance_nanos;
@@ -98,6 +110,7 @@ begin
     held := _held;
     affordable := null;
     free_in_ms := null;
+    budget := null;
     if _one.known_account is null then verdict := 'unknown';
     elsif _one.state is not null then
       verdict := case _one.state when 'open' then 'admitted' else 'ended' end;
@@ -122,20 +135,24 @@ begin
         where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
       verdict := 'concurrent';
       granted := _one.slots;
+    elsif _one.budget_end_ms <= _now then verdict := 'period';
     else
+      _left := _one.budget_nanos - _one.budget_spent_nanos - _budget_held;
       -- An assignment, since a select would cost as much as the decision.
       _allowance := tributary.decide_allowance(
-        _one.input_bound, least(_one.cap, _one.most), _one.explicit, _one.most, _balance - _held,
+        _one.input_bound, least(_one.cap, _one.most), _one.explicit, _one.most, least(_balance - _held, _left),
         greatest(_one.input_now, _one.cached_now), _one.output_now);
       granted := _allowance.granted;
       nanos := _allowance.nanos;
       affordable := _allowance.affordable;
-      verdict := 'credit';
+      verdict := case when _left < _balance - _held then 'budget' else 'credit' end;
       if granted >= 1 then
         verdict := 'admitted';
         input_price := _one.input_now;
         output_price := _one.output_now;
         _held := _held + nanos::bigint;
+        _budget_held := _budget_held + nanos::bigint;
+        _begins[_count + 1] := _one.budget_begin_ms;
         _running := _running + 1;
         _admitted_here := true;
         _count := _count + 1;
@@ -151,19 +168,27 @@ begin
         _its_requests[_count] := _one.request;
       end if;
     end if;
+    if verdict in ('budget', 'period') then
+      budget := jsonb_build_object('key_name', _one.key_name, 'budget_period', _one.budget_period, 'budget_timezone',
+        _one.budget_timezone, 'now', _now::text, 'budget_nanos', _one.budget_nanos::text, 'budget_begin_ms',
+        _one.budget_begin_ms::text, 'budget_end_ms', _one.budget_end_ms::text, 'budget_spent_nanos',
+        _one.budget_spent_nanos::text, 'budget_held_nanos', _budget_held::text);
+    end if;
     return next;
   end loop;
   if _count > 0 then
+    perform tributary.hold_budgets(_its_accounts, _its_keys, _begins, _nanos);
     _moved := tributary.move_each(_its_accounts, 'reserve', array_fill(0::bigint, array[_count]), _nanos, 1, _its_keys,
       _its_requests, null, _now);
     insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, label, input_bound,
-        allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
-        admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
+        allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million,
+        reserved_nanos, admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms, budget_begin_ms)
       select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _labels[q.place],
-          _input_bounds[q.place], q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms, q.sequence, q.hash, _owner, _lease_ms
+          _input_bounds[q.place], q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms,
+          q.sequence, q.hash, _owner, _lease_ms, q.begun
         from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _lists, _inputs, _cached,
-          _outputs, _moved.written_sequences, _moved.written_hashes)
-          as q(account, request, key, place, allowance, nanos, list, input, cached, output, sequence, hash);
+          _outputs, _moved.written_sequences, _moved.written_hashes, _begins)
+          as q(account, request, key, place, allowance, nanos, list, input, cached, output, sequence, hash, begun);
   elsif _refused then
     -- Only tickets were given back, which no commit is synced for.
     perform set_config('synchronous_commit', 'off', true);
@@ -198,7 +223,8 @@ create or replace function tributary.admit_each(
   place bigint, verdict text, granted bigint, nanos numeric, input_price bigint, output_price bigint, balance bigint,
   held bigint, affordable bigint, free_in_ms bigint
 ) language sql as $body$
-  select * from tributary.admit_each(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds,
+  select place, verdict, granted, nanos, input_price, output_price, balance, held, affordable, free_in_ms
+    from tributary.admit_each(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds,
     _caps, _explicit, _formats, _streamed, _most, _input_price, _output_price, _concurrency, _lease_ms, _owner, _lock_ms,
     _at_ms, array_fill(null::text, array[cardinality(_accounts)]))
 $body$;

@@ -1,8 +1,16 @@
 import { outputAllowanceCap } from "../../admission/output-allowance.ts";
 import type { Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
-import type { Admission, AdmitOrder } from "../ledger.ts";
-import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
+import { budgetOf } from "../budget.ts";
+import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
+import {
+  budgetExceeded,
+  endedReservation,
+  insufficientCredit,
+  type Shortage,
+  type SpentBudget,
+  tooManyConcurrent,
+} from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
@@ -21,9 +29,14 @@ type OwnedRules = AdmitRules & { readonly owner: string | null; readonly busyMs:
 
 const admit = {
   name: "admit",
-  text: `select place, verdict, granted, nanos, balance, held, affordable, free_in_ms
+  text: `select place, verdict, granted, nanos, balance, held, affordable, free_in_ms, budget
     from tributary.admit_each(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+};
+
+const begin = {
+  name: "begin-period",
+  text: "select tributary.begin_period($1, $2, $3, $4, $5)",
 };
 
 interface AskedOrder extends AdmitOrder, BatchOrder {
@@ -49,10 +62,14 @@ export function openAdmit(
   return async (order) => {
     const { accountId, keyId } = order.caller;
     const asked = { ...order, accountId, lockedAs: keyId, onlyOnce: order.requestId };
+    let repeated = false;
     for (let tries = 1; ; tries += 1) {
       try {
-        return admissionOf(await batches({ ...asked, repeated: tries > 1 }), order);
+        const row = await batches({ ...asked, repeated });
+        if (textOf(row, "verdict") !== "period") return admissionOf(row, order);
+        await beginPeriod(database, order.caller, { row: budgetRowOf(row), atMs: clock() });
       } catch (error) {
+        repeated ||= isLostAnswer(error);
         if (!isLostAnswer(error) || tries >= limits.ledgerLostAnswerTries) throw error;
       }
     }
@@ -93,17 +110,59 @@ function admissionOf(row: Row, order: AdmitOrder): Admission {
   if (verdict === "concurrent")
     throw tooManyConcurrent(numberOf(row, "granted"), numberOrNullOf(row, "free_in_ms") ?? 0);
   if (verdict === "ended") throw endedReservation();
-  if (verdict === "credit")
-    throw insufficientCredit({
-      balanceNanos: bigOf(row, "balance"),
-      heldNanos: bigOf(row, "held"),
-      neededNanos: bigOf(row, "nanos"),
-      affordable: numberOf(row, "affordable"),
-      inputBound: order.inputBound,
-      outputTokensRequested: order.outputTokensRequested,
-    });
+  if (verdict === "credit") throw insufficientCredit(shortageOf(row, order));
+  if (verdict === "budget") throw budgetExceeded(shortageOf(row, order), spentBudgetOf(row, order));
   return {
     allowance: numberOf(row, "granted"),
     reservedNanos: bigOf(row, "nanos"),
   };
+}
+
+function shortageOf(row: Row, { inputBound, outputTokensRequested }: AdmitOrder): Shortage {
+  return {
+    balanceNanos: bigOf(row, "balance"),
+    heldNanos: bigOf(row, "held"),
+    neededNanos: bigOf(row, "nanos"),
+    affordable: numberOf(row, "affordable"),
+    inputBound,
+    outputTokensRequested,
+  };
+}
+
+function spentBudgetOf(row: Row, { caller: { keyId } }: AdmitOrder): SpentBudget {
+  const columns = budgetRowOf(row);
+  const budget = budgetOf(columns, numberOf(columns, "now"));
+  if (budget === null) throw new Error("ledger: a refusal for a budget names none");
+  return { ...budget, keyId, keyName: textOf(columns, "key_name") };
+}
+
+const wholeColumns: ReadonlySet<string> = new Set([
+  "now",
+  "budget_nanos",
+  "budget_begin_ms",
+  "budget_end_ms",
+  "budget_spent_nanos",
+  "budget_held_nanos",
+]);
+
+/** The columns of a key that `admit_each` answers, as they are in its row: JSON has no integers of any size. */
+function budgetRowOf({ budget }: Row): Row {
+  const columns = Object.entries((budget ?? {}) as Readonly<Record<string, string | null>>);
+  return Object.fromEntries(
+    columns.map(([name, text]) => [
+      name,
+      text !== null && wholeColumns.has(name) ? BigInt(text) : text,
+    ]),
+  );
+}
+
+/** The next period of a key's budget begins: the one that the server's time is in. */
+async function beginPeriod(
+  database: Database,
+  { accountId, keyId }: Caller,
+  { atMs, row }: { readonly row: Row; readonly atMs: number | null },
+): Promise<void> {
+  const budget = budgetOf(row, numberOf(row, "now"));
+  if (budget === null) throw new Error("ledger: a period that is over is of no budget");
+  await database.query(begin, accountId, keyId, budget.beginMs, budget.endMs, atMs);
 }

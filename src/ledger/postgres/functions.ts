@@ -1,5 +1,6 @@
 import { accountFunctions } from "./accounts.sql.ts";
 import { admitFunctions } from "./admit.sql.ts";
+import { budgetFunctions } from "./budgets.sql.ts";
 import { authorizeFunctions } from "./authorize.sql.ts";
 import { eventFunctions } from "./events.sql.ts";
 import { presenceFunctions } from "./presence.sql.ts";
@@ -17,6 +18,7 @@ import { resolveFunctions } from "./resolve.sql.ts";
 export const functions: string = [
   // A function in plain SQL is checked when it is made: what it calls stands before it.
   accountFunctions,
+  budgetFunctions,
   presenceFunctions,
   authorizeFunctions,
   admitFunctions,

@@ -20,6 +20,8 @@ declare
   _charges bigint[];
   _deltas bigint[];
   _holds bigint[];
+  _begins bigint[];
+  _reserved bigint[];
   _its_accounts text[];
   _its_keys text[];
   _its_requests text[];
@@ -30,7 +32,7 @@ begin
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, r.key_id, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million,
+    select q.*, r.key_id, r.budget_begin_ms, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million,
         coalesce(r.cached_input_nanos_per_million, r.input_nanos_per_million) as cached_price, r.output_nanos_per_million
       from unnest(_accounts, _requests, _input_tokens, _cached_input_tokens, _output_tokens) with ordinality
         as q(account, request, input_tokens, cached_input_tokens, output_tokens, place)
@@ -51,6 +53,8 @@ begin
       _charges[_count] := charged;
       _deltas[_count] := -charged;
       _holds[_count] := -_one.reserved_nanos;
+      _begins[_count] := _one.budget_begin_ms;
+      _reserved[_count] := _one.reserved_nanos;
       _its_accounts[_count] := _one.account;
       _its_keys[_count] := _one.key_id;
       _its_requests[_count] := _one.request;
@@ -59,6 +63,7 @@ begin
   end loop;
   if _count = 0 then return; end if;
   _moved := tributary.move_each(_its_accounts, 'settle', _deltas, _holds, -1, _its_keys, _its_requests, null, _now);
+  perform tributary.resolve_budgets(_its_accounts, _its_keys, _begins, _reserved, _charges);
   update tributary.reservation r set state = 'settled', charged_nanos = q.charge, outcome = _outcomes[q.place],
       input_tokens = _input_tokens[q.place], cached_input_tokens = _cached_input_tokens[q.place],
       output_tokens = _output_tokens[q.place], reasoning_tokens = _reasoning_tokens[q.place], resolved_at_ms = _now,
@@ -111,13 +116,15 @@ declare
 begin
   perform 1 from tributary.account a where a.id = _account for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
-  for _row in select r.request_id, r.reserved_nanos from tributary.reservation r
+  for _row in select r.request_id, r.key_id, r.budget_begin_ms, r.reserved_nanos from tributary.reservation r
       where r.account_id = _account and r.state = 'open'
         and tributary.is_due(r.lease_until_ms, r.lease_ms, r.owner, _dead, _grace_ms, _lease_ms, _now)
       order by r.lease_until_ms, r.request_id for update skip locked
   loop
     select m.written_sequence, m.written_hash into _sequence, _hash
       from tributary.move(_account, 'expire', 0, -_row.reserved_nanos, -1, 'service', _row.request_id, null, _now) m;
+    perform tributary.resolve_budgets(array[_account], array[_row.key_id], array[_row.budget_begin_ms],
+      array[_row.reserved_nanos], array[0::bigint]);
     update tributary.reservation r set state = 'expired', charged_nanos = 0, outcome = 'lease-lost',
         resolved_at_ms = _now, resolved_sequence = _sequence, head = _hash
       where r.account_id = _account and r.request_id = _row.request_id;

@@ -1,12 +1,19 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { decideAllowance } from "../../admission/output-allowance.ts";
+import { type AllowanceDecision, decideAllowance } from "../../admission/output-allowance.ts";
 import type { Prices } from "../../admission/price.ts";
+import { availableOf, type BudgetState } from "../budget.ts";
 import type { AccountId } from "../records.ts";
 import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
 import type { Accounts } from "./accounts.ts";
-import type { KeyGate } from "./authorize.ts";
+import type { Budgets } from "./budgets.ts";
+import type { ActiveAccount, KeyGate } from "./authorize.ts";
 import type { StoreOperations } from "../store-operations.ts";
-import { endedReservation, insufficientCredit, tooManyConcurrent } from "../refusals.ts";
+import {
+  budgetExceeded,
+  endedReservation,
+  insufficientCredit,
+  tooManyConcurrent,
+} from "../refusals.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
@@ -23,6 +30,7 @@ export interface AdmitRules {
 
 interface AdmitParts {
   readonly accounts: Accounts;
+  readonly budgets: Budgets;
   readonly keyGate: KeyGate;
   readonly rateWindow: RateWindow;
 }
@@ -40,22 +48,13 @@ export function openAdmit(
     const earlier = getRow(find, requestId);
     if (earlier !== null) return earlierAdmission(earlier, order);
     const account = parts.keyGate.ensureActive(caller, nowMs);
-    const { concurrentRequests, outputTokensMax } = account.limits;
+    const { concurrentRequests } = account.limits;
     if (account.running >= concurrentRequests) {
       giveTicketBack(caller, parts.rateWindow);
       throw tooManyConcurrent(concurrentRequests, freeInMs(caller.accountId, nowMs));
     }
-    const decision = decideAllowance(
-      {
-        inputBound: order.inputBound,
-        requested: order.outputTokensRequested,
-        fitting: order.outputTokensFitting,
-        availableNanos: account.balanceNanos - account.heldNanos,
-        outputTokensMax,
-      },
-      account.prices,
-    );
-    if (!decision.granted) throw insufficientCredit({ ...account, ...decision, ...order });
+    const budget = parts.budgets.present(caller, account.key, nowMs);
+    const decision = decide(order, account, budget);
     const { allowance, reservedNanos } = decision;
     const written = parts.accounts.move(
       caller.accountId,
@@ -71,6 +70,7 @@ export function openAdmit(
       },
       nowMs,
     );
+    if (budget !== null) parts.budgets.hold(caller, reservedNanos);
     insert.run(
       requestId,
       caller.accountId,
@@ -91,9 +91,38 @@ export function openAdmit(
       written.hash,
       order.owner ?? rules.owner ?? null,
       rules.leaseMs,
+      budget?.beginMs ?? null,
     );
     return { allowance, reservedNanos };
   };
+}
+
+/** What fits the credit and the budget; throws the refusal for the one of them that leaves less. */
+function decide(
+  order: AdmitOrder,
+  account: ActiveAccount,
+  budget: BudgetState | null,
+): Extract<AllowanceDecision, { readonly granted: true }> {
+  const creditNanos = account.balanceNanos - account.heldNanos;
+  const availableNanos = availableOf(creditNanos, budget);
+  const decision = decideAllowance(
+    {
+      inputBound: order.inputBound,
+      requested: order.outputTokensRequested,
+      fitting: order.outputTokensFitting,
+      availableNanos,
+      outputTokensMax: account.limits.outputTokensMax,
+    },
+    account.prices,
+  );
+  if (decision.granted) return decision;
+  const shortage = { ...account, ...decision, ...order };
+  if (budget === null || availableNanos === creditNanos) throw insufficientCredit(shortage);
+  throw budgetExceeded(shortage, {
+    ...budget,
+    keyId: order.caller.keyId,
+    keyName: textOf(account.key, "name"),
+  });
 }
 
 function prepareReservation(database: DatabaseSync): {
@@ -106,8 +135,8 @@ function prepareReservation(database: DatabaseSync): {
   const insert = database.prepare(
     `insert into reservation (request_id, account_id, key_id, state, format, streamed, label, input_bound, allowance,
        price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos,
-       admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms)
-     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms, budget_begin_ms)
+     values (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return { find, insert };
 }

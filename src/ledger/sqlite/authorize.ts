@@ -5,6 +5,7 @@ import {
   limitsInForce,
   type ServiceLimits,
 } from "../../admission/limits-in-force.ts";
+import { budgetColumns } from "../budget.ts";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import type { Caller } from "../ledger.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
@@ -47,6 +48,8 @@ export interface ActiveAccount extends AccountState {
   /** null: the prices are those of the settings. */
   readonly priceList: string | null;
   readonly prices: Prices;
+  /** The name of the key, and its columns of `budgetOf`. */
+  readonly key: Row;
 }
 
 const noHash = new Uint8Array(32);
@@ -71,8 +74,8 @@ export function openKeyGate(
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
   const findActive = database.prepare(
-    `select ${gateColumns}, account.balance_nanos, account.held_nanos, account.running,
-       account.entries, account.head as account_head, ${joinedPriceColumns}
+    `select ${gateColumns}, api_key.name, ${budgetColumns}, account.balance_nanos, account.held_nanos,
+       account.running, account.entries, account.head as account_head, ${joinedPriceColumns}
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
@@ -105,6 +108,7 @@ export function openKeyGate(
         end: chainEndOf(row),
         priceList: textOrNullOf(row, "listed_in"),
         prices: currentPrices(row, prices),
+        key: row,
       };
     },
   };

@@ -4,6 +4,7 @@ import type { MovedTable, MoveSource } from "../moved-tables.ts";
 import { OperatorError } from "../operator-error.ts";
 import { type Row, numberOf } from "../row.ts";
 import { openAccounts } from "./accounts.ts";
+import { openBudgets } from "./budgets.ts";
 import { openDatabase } from "./database.ts";
 import { faultKind } from "./fault.ts";
 import { ledgerMark, movedMark, movingMark, setMark } from "./file-mark.ts";
@@ -57,6 +58,7 @@ function giveBack(database: DatabaseSync, path: string, { leaseMs, nowMs }: Move
   const { expire, giveBackDead } = openResolve(database, {
     leaseMs,
     accounts: openAccounts(database),
+    budgets: openBudgets(database),
     rateWindow: openRateWindow(database),
     isPresent: (owner) => isPresent(path, owner),
   });

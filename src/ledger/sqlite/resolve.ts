@@ -2,15 +2,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { chargeNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import { type Accounts, chainEndOf } from "./accounts.ts";
+import type { Budgets } from "./budgets.ts";
 import type { StoreOperations } from "../store-operations.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { pricesOf } from "../price-list.ts";
-import { bigOf, idOf, textOf, textOrNullOf, type Row } from "../row.ts";
+import { bigOf, idOf, numberOrNullOf, textOf, textOrNullOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 interface ResolveParts {
   readonly leaseMs: number;
   readonly accounts: Accounts;
+  readonly budgets: Budgets;
   readonly rateWindow: RateWindow;
   /** Whether the process with this id lives. */
   readonly isPresent: (owner: string) => boolean;
@@ -21,15 +23,18 @@ type Resolve = Pick<StoreOperations, "settle" | "renew" | "expire" | "giveBackDe
 /** How reservations end or are renewed. Each is resolved once: every statement that resolves one wants it `open`. */
 export function openResolve(database: DatabaseSync, parts: ResolveParts): Resolve {
   return {
-    settle: openSettle(database, parts.accounts),
+    settle: openSettle(database, parts),
     renew: openRenew(database, parts.leaseMs),
     ...openExpire(database, parts),
   };
 }
 
-function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle"] {
+function openSettle(
+  database: DatabaseSync,
+  { accounts, budgets }: Pick<ResolveParts, "accounts" | "budgets">,
+): Resolve["settle"] {
   const find = database.prepare(
-    `select account_id, key_id, state, reserved_nanos, charged_nanos, input_nanos_per_million,
+    `select account_id, key_id, budget_begin_ms, state, reserved_nanos, charged_nanos, input_nanos_per_million,
        cached_input_nanos_per_million, output_nanos_per_million, account.entries, account.head as account_head
      from reservation join account on account.id = account_id where request_id = ?`,
   );
@@ -64,6 +69,7 @@ function openSettle(database: DatabaseSync, accounts: Accounts): Resolve["settle
       },
       nowMs,
     );
+    budgets.resolve(budgetedKeyOf(row), { held: reservedNanos, charged: chargedNanos });
     close.run(
       chargedNanos,
       settlement.outcome,
@@ -96,7 +102,7 @@ function openExpire(
   database: DatabaseSync,
   parts: ResolveParts,
 ): Pick<Resolve, "expire" | "giveBackDead"> {
-  const columns = "request_id, account_id, reserved_nanos, owner";
+  const columns = "request_id, account_id, key_id, reserved_nanos, owner, budget_begin_ms";
   const due = database.prepare(
     `select ${columns} from reservation
      where state = 'open' and lease_until_ms <= ? order by lease_until_ms, request_id limit ?`,
@@ -112,7 +118,7 @@ function openExpire(
   const owned = database.prepare(
     `select ${columns} from reservation where state = 'open' and owner = ? order by lease_until_ms, request_id limit ?`,
   );
-  const giveBack = openGiveBack(database, parts.accounts);
+  const giveBack = openGiveBack(database, parts);
   return {
     expire(_argument, nowMs) {
       parts.rateWindow.sweep(nowMs);
@@ -143,7 +149,7 @@ function openExpire(
 
 function openGiveBack(
   database: DatabaseSync,
-  accounts: Accounts,
+  { accounts, budgets }: Pick<ResolveParts, "accounts" | "budgets">,
 ): (reservation: Row, nowMs: number) => void {
   const close = database.prepare(
     `update reservation set state = 'expired', charged_nanos = 0, outcome = 'lease-lost', resolved_at_ms = ?,
@@ -164,6 +170,13 @@ function openGiveBack(
       },
       nowMs,
     );
+    const held = bigOf(row, "reserved_nanos");
+    budgets.resolve(budgetedKeyOf(row), { held, charged: 0n });
     close.run(nowMs, written.sequence, written.hash, requestId);
   };
+}
+
+function budgetedKeyOf(row: Row): Parameters<Budgets["resolve"]>[0] {
+  const beginMs = numberOrNullOf(row, "budget_begin_ms");
+  return { accountId: textOf(row, "account_id"), keyId: textOf(row, "key_id"), beginMs };
 }

@@ -5,6 +5,7 @@ import { openAccounts } from "./accounts.ts";
 import { openAdministration } from "./administration.ts";
 import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
+import { openBudgets } from "./budgets.ts";
 import { openBooks } from "./reports.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { limits } from "../../limits.ts";
@@ -105,6 +106,7 @@ function openOperations(
   { isPresent: isOwnerPresent }: StoreSurroundings,
 ): StoreOperations {
   const accounts = openAccounts(database);
+  const budgets = openBudgets(database);
   const rateWindow = openRateWindow(database);
   const keyGate = openKeyGate(database, rateWindow, settings);
   return {
@@ -113,10 +115,11 @@ function openOperations(
       giveTicketBack(caller, rateWindow);
       return null;
     },
-    admit: openAdmit(database, settings, { accounts, keyGate, rateWindow }),
+    admit: openAdmit(database, settings, { accounts, budgets, keyGate, rateWindow }),
     ...openResolve(database, {
       leaseMs: settings.leaseMs,
       accounts,
+      budgets,
       rateWindow,
       isPresent: isOwnerPresent,
     }),

@@ -15,6 +15,12 @@ const shortage = {
   waiting_helps: z.boolean(),
 };
 
+const spentBudget = {
+  budget: credit,
+  budget_left: credit,
+  budget_ends_at: z.iso.datetime().nullable(),
+};
+
 /** The codes of the OpenAI shape. */
 export const openaiErrorCodeSchema = z.enum([
   "invalid_value",
@@ -23,6 +29,7 @@ export const openaiErrorCodeSchema = z.enum([
   "refused_by_deployment",
   "invalid_api_key",
   "insufficient_quota",
+  "budget_exceeded",
   "account_disabled",
   "cancelled_by_operator",
   "key_expired",
@@ -59,12 +66,17 @@ const openaiFields = {
 
 /** What went wrong, in the OpenAI shape. */
 export const openaiErrorSchema = z.union([
-  z.strictObject(openaiFields).refine(({ code }) => code !== "insufficient_quota", {
-    error: "a shortage without its figures",
-  }),
+  z
+    .strictObject(openaiFields)
+    .refine(({ code }) => code !== "insufficient_quota" && code !== "budget_exceeded", {
+      error: "a shortage without its figures",
+    }),
   z
     .strictObject({ ...openaiFields, ...shortage })
     .refine(({ code }) => code === "insufficient_quota", { error: "figures of no shortage" }),
+  z
+    .strictObject({ ...openaiFields, ...shortage, ...spentBudget })
+    .refine(({ code }) => code === "budget_exceeded", { error: "figures of no budget" }),
 ]);
 
 /** An error in the OpenAI shape, as a body. */
@@ -97,6 +109,9 @@ export const messagesErrorBodySchema = z.strictObject({
     z
       .strictObject({ ...messagesFields, ...shortage })
       .refine(({ type }) => type === "billing_error", { error: "figures of no shortage" }),
+    z
+      .strictObject({ ...messagesFields, ...shortage, ...spentBudget })
+      .refine(({ type }) => type === "billing_error", { error: "figures of no budget" }),
   ]),
   request_id: requestIdSchema,
 });

@@ -3,6 +3,7 @@ import { resolved } from "./0004-resolved.ts";
 import { owners } from "./0005-owners.ts";
 import { oldest } from "./0007-oldest.ts";
 import { budgets } from "./0014-budgets.ts";
+import { budgetRules } from "./0020-budget-rules.ts";
 import { operators } from "./0008-operators.ts";
 import { policies } from "./0010-policies.ts";
 import { events } from "./0011-events.ts";
@@ -47,4 +48,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0017-replicas", oldest: 7, sql: replicas },
   { name: "0018-own-prices", oldest: 7, sql: authorizeWithOwnPrices },
   { name: "0019-limits", oldest: 7, sql: authorizeWithLimits },
+  { name: "0020-budget-rules", oldest: 7, sql: budgetRules },
 ];
