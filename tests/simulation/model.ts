@@ -31,13 +31,25 @@ export interface ModelReservation {
   outcome: string | null;
   charged: bigint;
   leaseUntil: number;
+  /** The begin of the period of its key's budget; null: it counts in none. */
+  period: number | null;
   cancelled: boolean;
 }
 interface Ticket {
   readonly id: string;
   readonly at: number;
 }
+interface BudgetArgument {
+  readonly amountNanos: bigint;
+  readonly period: "day" | "total";
+}
+export interface ModelBudget extends BudgetArgument {
+  begin: number;
+  /** What is counted in the period. */
+  counted: Set<string>;
+}
 interface ModelKey {
+  budget: ModelBudget | null;
   readonly account: string;
   revoked: boolean;
   tickets: Ticket[];
@@ -90,8 +102,14 @@ export class Model {
         return "done";
       }
       case "createKey": {
-        const { id, accountId } = argument as { id: string; accountId: string };
-        this.keys.set(id, { account: accountId, revoked: false, tickets: [], taken: [] });
+        const { id, accountId, budget } = argument as {
+          id: string;
+          accountId: string;
+          budget?: BudgetArgument;
+        };
+        const key = { account: accountId, revoked: false, tickets: [], taken: [], budget: null };
+        this.keys.set(id, key);
+        if (budget !== undefined) this.setBudget(id, budget, nowMs);
         return "done";
       }
       case "creditAccount": {
@@ -116,6 +134,15 @@ export class Model {
       case "revokeKey":
         this.key((argument as { id: string }).id).revoked = true;
         return "done";
+      case "changeKey": {
+        const { id, budget } = argument as { id: string; budget: BudgetArgument | null };
+        if (this.key(id).revoked) return "not_possible";
+        const before = this.key(id).budget;
+        const same =
+          before?.amountNanos === budget?.amountNanos && before?.period === budget?.period;
+        if (!same) this.setBudget(id, budget, nowMs);
+        return "done";
+      }
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);
       case "admit":
@@ -157,8 +184,10 @@ export class Model {
       return "too_many_concurrent";
     }
     const { list, prices } = this.book.at(account.priceList, nowMs);
-    const allowance = this.allowance(order, account.balance - account.held, prices);
-    if (allowance === 0) return "insufficient_credit";
+    const credit = account.balance - account.held;
+    const left = this.budgetLeft(caller.keyId, nowMs);
+    const allowance = this.allowance(order, left < credit ? left : credit, prices);
+    if (allowance === 0) return left < credit ? "budget_exceeded" : "insufficient_credit";
     const reserved = holdOf(inputBound, allowance, prices);
     this.pricesOf.set(requestId, prices);
     account.held += reserved;
@@ -174,9 +203,53 @@ export class Model {
       outcome: null,
       charged: 0n,
       leaseUntil: nowMs + this.rules.leaseMs,
+      period: this.key(caller.keyId).budget?.begin ?? null,
       cancelled: false,
     });
+    this.keyOf.set(requestId, caller.keyId);
+    this.admittedAt.set(requestId, nowMs);
+    this.key(caller.keyId).budget?.counted.add(requestId);
     return ["admitted", allowance, reserved];
+  }
+
+  private readonly keyOf = new Map<string, string>();
+  private readonly admittedAt = new Map<string, number>();
+
+  /** Whatever the key was charged and holds since the present period began counts from now on. */
+  private setBudget(id: string, budget: BudgetArgument | null, nowMs: number): void {
+    const begin = budget?.period === "day" ? startOfDay(nowMs) : 0;
+    const counted = new Set<string>();
+    for (const [request, one] of this.reservations) {
+      if (this.keyOf.get(request) !== id) continue;
+      const counts = budget !== null && (this.admittedAt.get(request) ?? 0) >= begin;
+      if (counts) counted.add(request);
+      // A request that has ended is not written any more, nor is one where the budget is taken away.
+      if (one.state === "open" && budget !== null) one.period = counts ? begin : null;
+    }
+    this.key(id).budget = budget === null ? null : { ...budget, begin, counted };
+  }
+
+  /** Spent and held in the present period. */
+  used({ counted }: ModelBudget): readonly [spent: bigint, held: bigint] {
+    let [spent, held] = [0n, 0n];
+    for (const [request, one] of this.reservations) {
+      if (!counted.has(request)) continue;
+      if (one.state === "open") held += one.reserved;
+      else spent += one.charged;
+    }
+    return [spent, held];
+  }
+
+  /** Without end where there is no budget. A period that is over is followed by the one of now. */
+  private budgetLeft(id: string, nowMs: number): bigint {
+    const { budget } = this.key(id);
+    if (budget === null) return 1n << 62n;
+    if (budget.period === "day" && nowMs >= budget.begin + dayMs) {
+      budget.begin = startOfDay(nowMs);
+      budget.counted = new Set();
+    }
+    const [spent, held] = this.used(budget);
+    return budget.amountNanos - spent - held;
   }
 
   /** An explicit one whole or not at all, an omitted one as large as can be paid; 0: none. */
@@ -330,6 +403,12 @@ export class Model {
     ensure(key !== undefined, "a key of the plan", () => id);
     return key as ModelKey;
   }
+}
+
+const dayMs = 86_400_000;
+
+function startOfDay(nowMs: number): number {
+  return nowMs - (nowMs % dayMs);
 }
 
 interface AuthorizeArgument {

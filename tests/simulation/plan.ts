@@ -18,6 +18,8 @@ export interface Plan {
   readonly prices: readonly PriceHappening[];
   /** How often a call to the store goes wrong by itself, 0 to 1. */
   readonly weather: number;
+  /** Of the clock on the wall, in milliseconds since 1970; periods end at midnight. */
+  readonly startsAtMs: number;
 }
 
 /** How often replicas look for dead ones: seldomer than in the service, so that runs take fewer steps. */
@@ -43,6 +45,14 @@ export interface KeyPlan {
   readonly id: KeyId;
   /** As its caller presents it. */
   readonly presented: string;
+  /** null: none. */
+  readonly budget: BudgetPlan | null;
+}
+
+/** A budget in the days of UTC, or of all time. */
+export interface BudgetPlan {
+  readonly amountNanos: bigint;
+  readonly period: "day" | "total";
 }
 
 /** What becomes of one call to the store. */
@@ -127,6 +137,7 @@ export type Happening =
   | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
   | { readonly type: "cancel"; readonly requestId: RequestId }
   | PriceHappening
+  | { readonly type: "budget"; readonly keyId: KeyId; readonly budget: BudgetPlan | null }
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
@@ -183,7 +194,7 @@ export function planOf(seed: number): Plan {
   const prices = openingPricesOf(seed, accounts);
   if (prices.length > 0)
     incidents.push(...priceChangesOf(openSequence(seed + 3_000_017), requests));
-  return {
+  const plan: Plan = {
     rules,
     replicas,
     accounts,
@@ -191,7 +202,37 @@ export function planOf(seed: number): Plan {
     incidents,
     prices,
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
+    startsAtMs: 1_800_000_000_000,
   };
+  return withBudgets(openSequence(seed + 2_000_003), plan, spanMs);
+}
+
+/** Some keys get budgets, which end a period in the run; a sequence of its own, which moves nothing else of the plan. */
+function withBudgets(random: Sequence, plan: Plan, spanMs: number): Plan {
+  if (!random.chance(0.5)) return plan;
+  const budgetOf = (): BudgetPlan => ({
+    // In thousandths of a credit, as the credit of accounts: some requests fit, some do not.
+    amountNanos: BigInt(random.pick([0, 1, 2, 4, 8, 20]) * 1_000_000 + random.between(0, 999)),
+    period: random.chance(0.7) ? "day" : "total",
+  });
+  const accounts = plan.accounts.map((account) => ({
+    ...account,
+    keys: account.keys.map((key) => ({ ...key, budget: random.chance(0.7) ? budgetOf() : null })),
+  }));
+  const keys = new Map(accounts.flatMap((account) => account.keys.map((key) => [key.id, key])));
+  const requests = plan.requests.map((one) => ({ ...one, key: keys.get(one.key.id) ?? one.key }));
+  const incidents = [...plan.incidents];
+  for (let left = random.between(0, 2); left > 0; left -= 1) {
+    const { id, key } = random.pick(requests);
+    const budget = random.chance(0.2) ? null : budgetOf();
+    const when = { requestId: id, phase: random.pick(phases) };
+    incidents.push({ when, what: { type: "budget", keyId: key.id, budget } });
+  }
+  // Often a midnight in the middle of the run.
+  const dayMs = 86_400_000;
+  const midnightMs = random.chance(0.6) ? random.between(1, spanMs + 30_000) : dayMs / 2;
+  const startsAtMs = Math.ceil(plan.startsAtMs / dayMs) * dayMs - midnightMs;
+  return { ...plan, accounts, requests, incidents, startsAtMs };
 }
 
 /** An operator cancels a request; a sequence of its own, which moves nothing else of the plan. */
@@ -267,6 +308,7 @@ function accountsOf(random: Sequence): AccountPlan[] {
     keys: (random.chance(0.4) ? ["1", "2"] : ["1"]).map((key) => ({
       id: `key_${name}${key}` as const,
       presented: `trib_${name}_${name}${key}_${name.repeat(42)}${key}`,
+      budget: null,
     })),
   }));
 }
@@ -431,6 +473,13 @@ export function prefaceOf({ accounts, prices, requests, rules }: Plan): string[]
     `rules       ${String(inputNanosPerMillion)} and ${String(outputNanosPerMillion)} nanos a million tokens, ${String(concurrency)} at once, ${String(perMinute)} a minute`,
     ...accounts.map(({ creditNanos, id }) => `account     ${id} with ${String(creditNanos)} nanos`),
     ...prices.map((what) => `prices      ${describePrices(what)}`),
+    ...accounts.flatMap(({ keys }) =>
+      keys.flatMap(({ budget, id }) =>
+        budget === null
+          ? []
+          : [`budget      ${id} has ${String(budget.amountNanos)} nanos a ${budget.period}`],
+      ),
+    ),
     ...requests.map(
       ({ id, inputBound, key, requested }) =>
         `request     ${id} of ${key.id}: bound ${String(inputBound)}, asks for ${requested === null ? "what it can get" : String(requested)}`,

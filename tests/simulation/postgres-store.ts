@@ -201,5 +201,8 @@ async function observe(observer: Client, seen: ReadonlyMap<string, number>): Pro
       [JSON.stringify(Object.fromEntries(seen))],
     ),
     tickets: await rowsOf(`select ${columns.ticket} from tributary.rate_ticket`),
+    budgets: await rowsOf(
+      `select ${columns.budget} from tributary.api_key where budget_nanos is not null`,
+    ),
   });
 }

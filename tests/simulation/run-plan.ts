@@ -39,7 +39,7 @@ export async function runPlan(
   seed: number,
   parts: { readonly store: SimulatedStore; readonly traced: boolean },
 ): Promise<Outcome> {
-  const world = new World(seed, parts.traced);
+  const world = new World(seed, parts.traced, plan.startsAtMs);
   const run = new Run(plan, world, parts.store);
   let violation: Violation | null = null;
   // What goes wrong inside a promise that no code awaits.
@@ -142,6 +142,7 @@ class Run {
           accountId: id,
           name: key.id,
           secretHash: new Uint8Array(hash("sha256", key.presented, "buffer")),
+          ...(key.budget === null ? {} : { budget: key.budget }),
         });
     }
     for (const what of this.plan.prices) await this.changePrices(what);
@@ -358,6 +359,9 @@ class Run {
           id: what.accountId,
           status: what.type === "enable" ? "active" : "disabled",
         });
+        return;
+      case "budget":
+        await this.operate("changeKey", { id: what.keyId, budget: what.budget });
         return;
       case "cancel":
         await this.operate("cancelGeneration", { requestId: what.requestId });

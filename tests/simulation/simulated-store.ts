@@ -29,6 +29,15 @@ export interface Observed {
   /** Only those that were not seen yet, in order. */
   readonly entries: readonly ObservedEntry[];
   readonly tickets: readonly ObservedTicket[];
+  /** Of keys that have one. */
+  readonly budgets: readonly ObservedBudget[];
+}
+export interface ObservedBudget {
+  readonly key: string;
+  readonly amount: bigint;
+  readonly begin: number;
+  readonly spent: bigint;
+  readonly held: bigint;
 }
 export interface ObservedAccount {
   readonly id: string;
@@ -52,6 +61,8 @@ export interface ObservedReservation {
   /** 0 while it is open. */
   readonly charged: bigint;
   readonly leaseUntil: number;
+  /** The begin of its period; null: its key had no budget. */
+  readonly period: number | null;
   readonly cancelled: boolean;
 }
 export interface ObservedTicket {
@@ -75,6 +86,7 @@ export function observedOf(rows: {
   readonly reservations: readonly Row[];
   readonly entries: readonly Row[];
   readonly tickets: readonly Row[];
+  readonly budgets: readonly Row[];
 }): Observed {
   return {
     accounts: rows.accounts.map((row) => ({
@@ -104,6 +116,7 @@ export function observedOf(rows: {
       reserved: wholeOf(row["reserved_nanos"]),
       charged: wholeOf(row["charged_nanos"] ?? 0n),
       leaseUntil: Number(row["lease_until_ms"]),
+      period: row["budget_begin_ms"] === null ? null : Number(row["budget_begin_ms"]),
       cancelled: row["cancelled_by"] !== null,
     })),
     entries: rows.entries.map((row) => ({
@@ -118,6 +131,13 @@ export function observedOf(rows: {
       key: row["key_id"] as string,
       atMs: Number(row["at_ms"]),
     })),
+    budgets: rows.budgets.map((row) => ({
+      key: row["id"] as string,
+      amount: wholeOf(row["budget_nanos"]),
+      begin: Number(row["budget_begin_ms"]),
+      spent: wholeOf(row["budget_spent_nanos"]),
+      held: wholeOf(row["budget_held_nanos"]),
+    })),
   };
 }
 
@@ -130,7 +150,8 @@ function wholeOf(value: unknown): bigint {
 export const columns = {
   account: "id, status, balance_nanos, held_nanos, running, entries",
   reservation:
-    "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, lease_until_ms, cancelled_by",
+    "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, lease_until_ms, budget_begin_ms, cancelled_by",
   entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
   ticket: "key_id, at_ms",
+  budget: "id, budget_nanos, budget_begin_ms, budget_spent_nanos, budget_held_nanos",
 } as const;

@@ -37,6 +37,9 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
   const entries = database.prepare(
     `select ${columns.entry} from entry where account_id = ? and sequence > ? order by sequence`,
   );
+  const budgets = database.prepare(
+    `select ${columns.budget} from api_key where budget_nanos is not null`,
+  );
   const tickets = database.prepare(`select ${columns.ticket} from rate.ticket`);
   return {
     clock: "caller",
@@ -55,6 +58,7 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
           return entries.all(id, seen.get(id) ?? 0);
         }),
         tickets: tickets.all(),
+        budgets: budgets.all(),
       });
     },
   };

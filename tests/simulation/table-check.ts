@@ -6,6 +6,7 @@ import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import type {
   Observed,
+  ObservedBudget,
   ObservedReservation,
   ObservedTicket,
   SimulatedStore,
@@ -24,6 +25,10 @@ export class TableCheck {
   readonly model: Model;
   private readonly rules: Rules;
   private readonly store: SimulatedStore;
+  private readonly budgets = new Map<
+    string,
+    { readonly amount: bigint; readonly begin: number; readonly used: bigint }
+  >();
   private readonly journals = new Map<string, Journal>();
   private readonly seen = new Map<string, number>();
   private readonly reservedIn = new Set<string>();
@@ -141,10 +146,44 @@ export class TableCheck {
         () => `${String(open.length)} are open, ${String(this.rules.concurrency)} may be`,
       );
     }
+    for (const budget of observed.budgets) this.ensureWithin(budget);
     for (const one of observed.reservations) ensureReservation(one, this.resolvedIn);
   }
 
-  private ensureEqualToModel({ accounts, reservations, tickets }: Observed, nowMs: number): void {
+  /** Only a budget that was made smaller may be less than what is spent and held; nothing is added then. */
+  private ensureWithin({ amount, begin, held, key, spent }: ObservedBudget): void {
+    const before = this.budgets.get(key);
+    const used = spent + held;
+    const most = before?.begin === begin && before.amount === amount ? before.used : null;
+    if (before !== undefined && before.begin === begin && before.amount === amount)
+      ensure(
+        used <= amount || used <= (most ?? 0n),
+        "spent + held <= budget",
+        () => `${key}: ${String(spent)} + ${String(held)} > ${String(amount)}`,
+      );
+    this.budgets.set(key, { amount, begin, used });
+  }
+
+  private ensureBudgets(budgets: readonly ObservedBudget[]): void {
+    const seen = budgets.map(({ amount, begin, held, key, spent }) =>
+      [key, amount, begin, spent, held].join(" "),
+    );
+    const expected = [...this.model.keys].flatMap(([id, { budget }]) =>
+      budget === null
+        ? []
+        : [[id, budget.amountNanos, budget.begin, ...this.model.used(budget)].join(" ")],
+    );
+    ensure(
+      seen.toSorted().join(", ") === expected.toSorted().join(", "),
+      "budgets are as in the model",
+      () => `store ${seen.toSorted().join(", ")}; model ${expected.toSorted().join(", ")}`,
+    );
+  }
+
+  private ensureEqualToModel(
+    { accounts, budgets, reservations, tickets }: Observed,
+    nowMs: number,
+  ): void {
     const { model } = this;
     for (const { active, balance, held, id } of accounts) {
       const account = model.account(id);
@@ -176,6 +215,7 @@ export class TableCheck {
             `${id}: store ${String(actual[name as keyof typeof actual])}, model ${String(value)}`,
         );
     }
+    this.ensureBudgets(budgets);
     this.ensureTickets(tickets, nowMs);
   }
 

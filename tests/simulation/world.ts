@@ -40,14 +40,17 @@ export class World {
   private readonly queue: Step[] = [];
   private scheduled = 0;
 
-  constructor(seed: number, traced: boolean) {
+  private readonly startsAtMs: number;
+
+  constructor(seed: number, traced: boolean, startsAtMs: number) {
+    this.startsAtMs = startsAtMs;
     this.draws = openDraws(seed);
     this.trace = traced ? [] : null;
   }
 
   /** Milliseconds since 1970, as the machine believes. */
   wallMs(): number {
-    return 1_800_000_000_000 + this.nowMs + this.jumpedMs;
+    return this.startsAtMs + this.nowMs + this.jumpedMs;
   }
 
   note(text: () => string): void {
