@@ -187,6 +187,8 @@ export const limits = {
   replicaForgottenMs: 3_600_000,
   /** Requests that were refused last, of a process: to look at, not to keep; about 300 bytes each. */
   refusalsKept: 1_000,
+  /** How long answers to operators may take to leave when the process ends. */
+  operatorCloseMs: 200,
   /** Bytes of a body of the operators' API; the largest object that it takes has some thousand. */
   operatorBodyBytesMax: 65_536,
   /** Rows of a page of the operators' API, unless and at most. */

@@ -7,7 +7,11 @@ import { quietTimers } from "../timers.ts";
 import type { OperatorServer } from "../operators/operator-server.ts";
 import { openOperatorPages } from "../pages/caller-relay.ts";
 import { openPageFiles } from "../pages/page-files.ts";
+import type { WatchedService } from "../operators/watched-service.ts";
+import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { openLedger } from "./open-ledger.ts";
+import { openWatchedService } from "./open-watched-service.ts";
+import { openOnce } from "./side-ledger.ts";
 import { version } from "./version.ts";
 import { announce } from "./announce.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
@@ -58,7 +62,11 @@ export async function serve(shell: Shell): Promise<null> {
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
       watchYoungSpace(quietTimers);
-      const opening = openOperators(config, gateway, telemetry);
+      await using ledger = openOnce(() => openLedger(config, { creates: false }));
+      const opened = (): Promise<StoreLedger> => ledger.open();
+      const given = { config, shell, gateway, stop: () => stop.stop(), timers: quietTimers };
+      await using service = openWatchedService({ ...given, ledger: opened });
+      const opening = openOperators(config, { gateway, ledger: opened, service, telemetry });
       // Waited for also where operators cannot be listened to: the first key is shown this once.
       await announce(gateway, {
         config,
@@ -69,13 +77,15 @@ export async function serve(shell: Shell): Promise<null> {
         isDownloading: () => progress.begun,
         loginLink: async () => (await opening)?.firstLoginLink() ?? null,
       });
-      await using _ = await opening;
+      await using operators = await opening;
+      service.tell({ operators: operators?.url ?? null });
       await Promise.race([stop.first, ...(gateway.failed === undefined ? [] : [gateway.failed])]);
       if (config.drainDelaySeconds > 0) {
         gateway.leave();
         telemetry.lifecycle("leaving", { seconds: config.drainDelaySeconds });
         await stop.pause(config.drainDelaySeconds * 1_000);
       }
+      service.tell({ draining: true });
       telemetry.lifecycle("draining", { seconds: config.drainSeconds });
       await gateway.drain();
     }
@@ -87,16 +97,22 @@ export async function serve(shell: Shell): Promise<null> {
 /** The listener of operators, over a ledger of its own: what they read and change holds up no request. */
 async function openOperators(
   config: Config,
-  gateway: Gateway,
-  telemetry: ServiceTelemetry,
+  parts: {
+    readonly gateway: Gateway;
+    readonly ledger: () => Promise<StoreLedger>;
+    readonly service: WatchedService;
+    readonly telemetry: ServiceTelemetry;
+  },
 ): Promise<OperatorServer | null> {
+  const { gateway, ledger, service, telemetry } = parts;
   if (config.operator === null) return null;
   const { listenForOperators } = await import("../operators/operator-server.ts");
   const page = openPageFiles("operators");
   if (!(await page.isBuilt())) telemetry.lifecycle("console not built", {});
   try {
     const operators = await listenForOperators(config.operator, {
-      openLedger: () => openLedger(config, { creates: false }),
+      ledger,
+      service,
       metrics: () => gateway.metrics(),
       page: openOperatorPages(page, gateway.address),
       version,

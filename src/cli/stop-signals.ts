@@ -5,6 +5,8 @@ import type { Shell } from "./command.ts";
 export interface StopSignals {
   /** Aborted by the first one. */
   readonly signal: AbortSignal;
+  /** Begins the end as the first signal does. */
+  stop(): void;
   /** Resolves with the first one. */
   readonly first: Promise<unknown>;
   /** Waits after the first one; the next one ends it. */
@@ -23,15 +25,18 @@ export function watchStopSignals(
   const first = Promise.withResolvers<unknown>();
   const controller = new AbortController();
   let endPause: (() => void) | null = null;
+  const stop = (signal: string | null = null): void => {
+    controller.abort();
+    first.resolve(signal);
+  };
   shell.onSignal((signal) => {
-    if (!controller.signal.aborted) {
-      controller.abort();
-      first.resolve(signal);
-    } else if (endPause !== null) endPause();
+    if (!controller.signal.aborted) stop(signal);
+    else if (endPause !== null) endPause();
     else if (signal === "SIGINT") leave();
   });
   return {
     signal: controller.signal,
+    stop: () => stop(),
     first: first.promise,
     pause: (ms) =>
       new Promise((resolve) => {

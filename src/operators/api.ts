@@ -3,14 +3,17 @@ import { bodyLimit } from "hono/body-limit";
 import type { Prices } from "../admission/price.ts";
 import { limits } from "../limits.ts";
 import { addAccountRoutes } from "./account-routes.ts";
+import { addGenerationRoutes } from "./generation-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addOperatorRoutes } from "./operator-routes.ts";
 import { addPriceRoutes } from "./price-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
 import { addReportRoutes } from "./report-routes.ts";
 import type { OperatorApp, OperatorVariables } from "./route.ts";
+import { addServiceRoutes } from "./service-routes.ts";
 import { addSessionRoutes, addSignIn } from "./session-routes.ts";
 import { authenticate, type SignInParts } from "./sign-in.ts";
+import type { WatchedService } from "./watched-service.ts";
 
 /** What the API works with. */
 export interface OperatorApiParts extends SignInParts {
@@ -19,6 +22,7 @@ export interface OperatorApiParts extends SignInParts {
   readonly version: string;
   /** Of the settings: the list `default`, as long as the ledger has none of that name. */
   readonly prices: Prices;
+  readonly service: WatchedService;
   readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
 }
 
@@ -75,7 +79,9 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   addKeyRoutes(app);
   addOperatorRoutes(app);
   addPriceRoutes(app, parts);
-  addReportRoutes(app, parts);
+  addReportRoutes(app);
+  addGenerationRoutes(app, parts);
+  addServiceRoutes(app, parts);
   return app;
 }
 

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
-import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import { newId } from "../new-id.ts";
 import type { OperatorApiParts } from "./api.ts";
@@ -18,10 +17,8 @@ export interface OperatorServer extends AsyncDisposable {
 /** What the listener works with. */
 export interface OperatorServerParts extends Pick<
   OperatorApiParts,
-  "onFailure" | "prices" | "version"
+  "ledger" | "onFailure" | "prices" | "service" | "version"
 > {
-  /** Opens the ledger, with the first request to the API: it is not the one that requests wait for. */
-  readonly openLedger: () => Promise<StoreLedger>;
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
   /** Answers what a browser asks for beside the API: the console, and what its playground generates; false: neither. */
@@ -44,10 +41,8 @@ export async function listenForOperators(
   parts: OperatorServerParts,
 ): Promise<OperatorServer> {
   let api: Promise<ApiListener> | null = null;
-  const ledger = openOnce(parts.openLedger);
   const apiParts: OperatorApiParts = {
     ...parts,
-    ledger: () => ledger.open(),
     tries: openFailedTries(() => performance.now()),
     publicUrl: address.publicUrl,
     newId,
@@ -92,33 +87,16 @@ export async function listenForOperators(
   return {
     url,
     async firstLoginLink() {
-      const code = await (await ledger.open()).createFirstOperator();
+      const code = await (await parts.ledger()).createFirstOperator();
       return code === null ? null : loginLink(address.publicUrl ?? url, code.secret);
     },
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
+      server.closeIdleConnections();
+      // What was asked last, such as a drain, is still answered.
+      const timer = setTimeout(() => server.closeAllConnections(), limits.operatorCloseMs);
       await closed;
-      await ledger[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** The ledger, opened when it is first wanted; where that fails, the next who wants it tries again. */
-function openOnce(
-  open: () => Promise<StoreLedger>,
-): AsyncDisposable & { open(): Promise<StoreLedger> } {
-  let opened: Promise<StoreLedger> | null = null;
-  return {
-    open() {
-      const mine = (opened ??= open());
-      mine.catch(() => {
-        if (opened === mine) opened = null;
-      });
-      return mine;
-    },
-    async [Symbol.asyncDispose]() {
-      await opened?.then((ledger) => ledger[Symbol.asyncDispose](), ignore);
+      clearTimeout(timer);
     },
   };
 }
@@ -141,8 +119,6 @@ async function listen(server: Server, address: OperatorAddress): Promise<void> {
 }
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-function ignore(): void {}
 
 async function loadApi(parts: OperatorApiParts): Promise<ApiListener> {
   const [{ getRequestListener }, { openOperatorApi }] = await Promise.all([

@@ -2,17 +2,10 @@ import { z } from "@hono/zod-openapi";
 import { parseCredit } from "../admission/price.ts";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import type { Receipt } from "../ledger/receipt.ts";
-import type { VerifyReport } from "../ledger/verify-journal.ts";
 import { pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import { ProblemError } from "./problem.ts";
 import { defineRoute, idOf, instant, type OperatorApp, timeOf } from "./route.ts";
-import {
-  receiptOfApi,
-  receiptSchema,
-  usageSchema,
-  usageToJson,
-  verificationSchema,
-} from "./schemas.ts";
+import { receiptOfApi, receiptSchema, usageSchema, usageToJson } from "./schemas.ts";
 
 const usage = defineRoute(
   "sumUsage",
@@ -68,33 +61,8 @@ const receipt = defineRoute(
   },
   { status: 200, description: "the receipt", schema: receiptSchema },
 );
-const generations = defineRoute(
-  "listGenerations",
-  {
-    method: "get",
-    path: "/generations",
-    summary: "What runs now, on all replicas, newest first",
-    request: { query: z.strictObject(pageParameters) },
-  },
-  {
-    status: 200,
-    description: "a page of open receipts",
-    schema: pageSchema(receiptSchema, "Generation"),
-  },
-);
-const verified = { description: "how it went", schema: verificationSchema } as const;
-const verify = defineRoute(
-  "verify",
-  { method: "post", path: "/verify", summary: "Begins to add up the whole ledger again" },
-  { status: 202, ...verified },
-);
-const lastVerify = defineRoute(
-  "verify",
-  { method: "get", path: "/verify", summary: "How the verification that was begun last went" },
-  { status: 200, ...verified },
-);
-
-const everything: Omit<ReceiptQuery, "after" | "rowsMax"> = {
+/** A query that leaves no receipt out. */
+export const everyReceipt: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   accountId: null,
   keyId: null,
   state: null,
@@ -105,9 +73,8 @@ const everything: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   chargedAtLeastNanos: null,
 };
 
-/** Adds the routes that tell what was used, what runs, and whether the ledger is right. */
-export function addReportRoutes(app: OperatorApp, { now }: { readonly now: () => number }): void {
-  const verification = openVerification(now);
+/** Adds the routes that tell what was used. */
+export function addReportRoutes(app: OperatorApp): void {
   app.openapi(usage, async (context) => {
     const { account = null, by, since, until } = context.req.valid("query");
     const rows = await context
@@ -118,7 +85,7 @@ export function addReportRoutes(app: OperatorApp, { now }: { readonly now: () =>
   app.openapi(receipts, async (context) => {
     const query = context.req.valid("query");
     const rows = await context.get("ledger").pageReceipts({
-      ...everything,
+      ...everyReceipt,
       accountId: query.account ?? null,
       keyId: query.key ?? null,
       outcome: query.outcome ?? null,
@@ -135,52 +102,6 @@ export function addReportRoutes(app: OperatorApp, { now }: { readonly now: () =>
     const found = await context.get("ledger").showReceipt(context.req.valid("param").id);
     return context.json(receiptOfApi(found), 200);
   });
-  app.openapi(generations, async (context) => {
-    const { cursor, limit } = context.req.valid("query");
-    const page = { after: startOf(cursor), rowsMax: limit + 1 };
-    const rows = await context
-      .get("ledger")
-      .pageReceipts({ ...everything, ...page, state: "open" });
-    return context.json(receiptPage(rows, limit), 200);
-  });
-  app.openapi(verify, (context) => {
-    const ledger = context.get("ledger");
-    verification.begin(() => ledger.verify([]));
-    return context.json(verification.show(), 202);
-  });
-  app.openapi(lastVerify, (context) => context.json(verification.show(), 200));
-}
-
-type VerificationJson = z.infer<typeof verificationSchema>;
-
-/** One verification at a time, and how the last one went. */
-function openVerification(now: () => number): {
-  begin(work: () => Promise<VerifyReport>): void;
-  show(): VerificationJson;
-} {
-  let last: VerificationJson = { state: "never", started_at: null, ended_at: null, report: null };
-  const time = (): string => new Date(now()).toISOString();
-  return {
-    begin(work) {
-      if (last.state === "running") return;
-      const started = { started_at: time(), ended_at: null, report: null };
-      last = { state: "running", ...started };
-      work().then(
-        ({ accounts, entries, ok, problems, problemsTotal }) => {
-          const report = {
-            ok,
-            entries,
-            accounts,
-            problems: problems.map((problem) => ({ ...problem })),
-            problems_total: problemsTotal,
-          };
-          last = { ...started, state: "ended", ended_at: time(), report };
-        },
-        () => (last = { ...started, state: "failed", ended_at: time() }),
-      );
-    },
-    show: () => last,
-  };
 }
 
 function receiptPage(
@@ -189,8 +110,13 @@ function receiptPage(
 ): { data: z.infer<typeof receiptSchema>[]; next_cursor: string | null } {
   return pageOf(rows, limit, {
     toJson: receiptOfApi,
-    cursorOf: (row) => `${String(row.admittedAtMs)}.${row.requestId}`,
+    cursorOf: receiptCursor,
   });
+}
+
+/** Where a page that begins behind this receipt begins. */
+export function receiptCursor({ admittedAtMs, requestId }: Receipt): string {
+  return `${String(admittedAtMs)}.${requestId}`;
 }
 
 function amountOf(text: string | undefined): bigint | null {

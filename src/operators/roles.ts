@@ -30,7 +30,14 @@ export const leastRoles = {
   createOperator: "owner",
   revokeOperator: "owner",
   listAudit: "viewer",
+  cancelGeneration: "billing",
+  listRefusals: "viewer",
+  showStatus: "viewer",
+  drainReplica: "owner",
+  listSettings: "viewer",
+  showDeployment: "viewer",
   verify: "viewer",
+  lastVerify: "viewer",
   rotateSealKey: "owner",
 } as const satisfies Readonly<Record<string, OperatorRole | null>>;
 

@@ -21,6 +21,7 @@ test("no source file is there for tests alone: the command or a thread loads it"
   const toRead = [
     "cli/main.ts",
     "cli/serving-process.ts",
+    "cli/verify-thread.ts",
     "http/body-thread-entry.ts",
     "ledger/sqlite/worker.ts",
   ];

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openOperatorsAnswerCheck } from "../operators/check-operator-answer.ts";
+import { openOperatorLedger } from "../service/operator-ledger.ts";
+import { configOf } from "../service/start-service.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openFakeEngine } from "./fake-engine.ts";
 import { firstKeyOf, type Program, startProgram } from "./start-program.ts";
@@ -209,6 +211,46 @@ describe("serve", () => {
     await using taken = serve(engine.url, { TRIBUTARY_OPERATOR_PORT: port });
     expect(await taken.exited).toBe(2);
     expect(taken.stderr()).toContain(`TRIBUTARY_OPERATOR_PORT=${port}: another program listens`);
+  });
+
+  it("ends an answer that an operator cancels at once, and drains when an operator says so", async () => {
+    inspectWith(openOperatorsAnswerCheck);
+    await using engine = await openFakeEngine({ hold: true });
+    await using program = serve(engine.url);
+    const { key, url } = await addressAndKey(program);
+    const [, operators = ""] = await program.waitFor(/"address":"(http:[^"]+)"/);
+    await using ledger = await openOperatorLedger(
+      configOf({ TRIBUTARY_DATA_DIR: join(folder, "data") }),
+    );
+    const { secret } = await ledger.createOperator({ name: "o", role: "owner", expiresAtMs: null });
+    const askOperators = async (method: string, path: string) => {
+      const headers = { authorization: `Bearer ${secret}` };
+      const answer = await fetch(`${operators}/api/v1${path}`, { method, headers });
+      return (await answer.json()) as Record<string, unknown>;
+    };
+    const running = await ask(url, key, "hello");
+    const list = await askOperators("GET", "/generations");
+    const [one] = list["data"] as { id: string; output_tokens_so_far: number }[];
+    expect(one?.output_tokens_so_far).toEqual(expect.any(Number));
+    await askOperators("DELETE", `/generations/${one?.id ?? ""}`);
+    const text = await running.text();
+    expect(text).toMatch(/"code":"cancelled_by_operator"[^]*$/);
+    expect(text).not.toContain("[DONE]");
+    expect(await ledger.showReceipt(one?.id ?? "")).toMatchObject({
+      outcome: "cancelled-by-operator",
+      chargedNanos: 0n,
+    });
+    const refusals = await askOperators("GET", "/refusals");
+    expect(refusals["data"]).toMatchObject([{ code: "cancelled_by_operator", status: 200 }]);
+    await askOperators("POST", "/verify");
+    await expect
+      .poll(() => askOperators("GET", "/verify"))
+      .toMatchObject({ state: "ended", report: { ok: true } });
+    const status = await askOperators("GET", "/status");
+    const drained = await askOperators("POST", `/replicas/${String(status["replica"])}/drain`);
+    expect(drained).toMatchObject({ id: status["replica"] });
+    expect(await program.exited).toBe(0);
+    expect(await ledger.listReplicas()).toEqual([]);
   });
 
   it("ends with one line when the port is taken, and with 2 when a setting is wrong", async () => {

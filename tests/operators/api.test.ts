@@ -5,6 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
 import { defaultSettings } from "../ledger/support.ts";
+import { unwatchedService } from "./unwatched-service.ts";
 import { serveRequests, startOperators, type TestOperators } from "./start-operators.ts";
 
 // The operators' API as a program of theirs meets it.
@@ -219,7 +220,8 @@ test("metrics that cannot be made are answered 500, and the listener goes on", a
   await using server = await listenForOperators(
     { host: "127.0.0.1", port: 0, spare: true, publicUrl: null },
     {
-      openLedger: () => Promise.reject(new Error("no ledger")),
+      ledger: () => Promise.reject(new Error("no ledger")),
+      service: unwatchedService(),
       metrics: () => Promise.reject(new Error("no metrics")),
       page: () => Promise.reject(new Error("no page")),
       version: "1.2.3",

@@ -1,5 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { openOperatorApi, operatorsDocument } from "../../src/operators/api.ts";
+import { unwatchedService } from "./unwatched-service.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import type { AnswerHead, AnswerInspection } from "../wire/watch-answers.ts";
 
@@ -17,6 +18,7 @@ const api = openOperatorApi({
   ledger: () => Promise.reject(new Error("there is no ledger here")),
   tries: { areTooMany: () => false, add: () => {} },
   publicUrl: null,
+  service: unwatchedService(),
   newId: (prefix) => prefix,
   now: () => 0,
   version: "0.0.0",

@@ -2,6 +2,8 @@ import type { OperatorRole } from "../../src/ledger/administration/operator-admi
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
+import type { WatchedService } from "../../src/operators/watched-service.ts";
+import { unwatchedService } from "./unwatched-service.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openOperatorsAnswerCheck } from "./check-operator-answer.ts";
 import { orderOf, settlementOf } from "../ledger/orders.ts";
@@ -37,19 +39,24 @@ export interface TestOperators extends AsyncDisposable {
 }
 
 /** Starts the listener on a free loopback port; `now`: the ledger's clock, where it is not the machine's. */
-export async function startOperators({ now = Date.now } = {}): Promise<TestOperators> {
+export async function startOperators({
+  now = Date.now,
+  ...service
+}: Partial<WatchedService> & { readonly now?: () => number } = {}): Promise<TestOperators> {
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
   const open = (): Promise<StoreLedger> =>
     openSqliteLedger({ ...defaultSettings, path: file.path }, { now, actor: "user:test" });
   const ledger = opened.use(await open());
+  const served = opened.use(await open());
   const failures: unknown[] = [];
   const server = opened.use(
     await listenForOperators(
       { host: "127.0.0.1", port: 0, spare: true, publicUrl: "https://operators.example" },
       {
-        openLedger: open,
+        ledger: () => Promise.resolve(served),
+        service: unwatchedService({ verify: () => served.verify([]), ...service }),
         metrics: () => Promise.resolve(Buffer.from("# metrics\n")),
         page: (request, response) => {
           const isPage = request.url === "/";
