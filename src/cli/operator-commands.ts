@@ -2,10 +2,16 @@ import { Option } from "@commander-js/extra-typings";
 import { operatorRoles } from "../ledger/administration/operator-administration.ts";
 import type { Definitions } from "./command.ts";
 
-const load = { operator: () => import("./operator.ts") };
+const load = { api: () => import("./api.ts"), operator: () => import("./operator.ts") };
 
 /** The commands about operators and what they changed: words, options and help. */
-export function addOperatorCommands({ finish, program, shell }: Definitions): void {
+export function addOperatorCommands(definitions: Definitions): void {
+  addOperator(definitions);
+  addApi(definitions);
+  addAudit(definitions);
+}
+
+function addOperator({ finish, program, shell }: Definitions): void {
   const operator = program
     .command("operator")
     .summary("who may administer, and their tokens")
@@ -50,6 +56,29 @@ export function addOperatorCommands({ finish, program, shell }: Definitions): vo
     .description("Revokes an operator: its tokens end at once.")
     .argument("<OPERATOR_ID>")
     .action(async (id) => finish(await (await load.operator()).revokeOperator(shell, id)));
+}
+
+function addApi({ finish, program, shell }: Definitions): void {
+  program
+    .command("api")
+    .summary("one call of the operators' API, from anywhere")
+    .description(
+      "One call of the operators' API, which /api/v1/openapi.json describes; what has no command of its own goes by it. The token is in TRIBUTARY_OPERATOR_TOKEN. --json prints the answer as it came; exit 1 for a problem.",
+    )
+    .argument("<METHOD>", "GET, POST, PATCH, PUT or DELETE")
+    .argument("<PATH>", "such as /accounts?limit=10, with or without /api/v1")
+    .argument("[JSON]", "the body")
+    .option(
+      "--url <URL>",
+      "where operators are listened to; else TRIBUTARY_OPERATOR_URL, or TRIBUTARY_OPERATOR_HOST and _PORT",
+    )
+    .option("--once <KEY>", "a change under this idempotency-key happens once")
+    .action(async (...[method, path, body, options]) =>
+      finish(await (await load.api()).callApi(shell, { method, path, body, ...options })),
+    );
+}
+
+function addAudit({ finish, program, shell }: Definitions): void {
   program
     .command("audit")
     .summary("who changed what")

@@ -41,18 +41,21 @@ export function printLoginLink(
   shell: Shell,
   options: { readonly operator?: string | undefined },
 ): Promise<Outcome> {
-  const { operator: at } = ensureConfig(shell);
-  if (at === null)
-    throw misuse(
-      "TRIBUTARY_OPERATOR_PORT=off: the service does not listen for operators, so that there is no console to sign in to.",
-    );
-  const url =
-    at.publicUrl ?? `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${String(at.port)}`;
+  const url = loginAddress(shell);
   return withLedger(shell, async (ledger) => {
     const { operator, secret } = await ledger.createLoginCode(options.operator ?? null);
     const link = loginLink(url, secret);
     return { json: { operator: toJson(operator), link }, text: `${link}\n` };
   });
+}
+
+/** Where the settings say that operators are listened to. */
+export function loginAddress(shell: Shell): string {
+  const { operator } = ensureConfig(shell);
+  if (operator === null)
+    throw misuse("TRIBUTARY_OPERATOR_PORT=off: the service listens for operators nowhere.");
+  const { host, port, publicUrl } = operator;
+  return publicUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`;
 }
 
 /** `operator list` */

@@ -282,6 +282,13 @@ export const variables = {
     meaning:
       "where `/metrics` is: for operators alone, or also where callers come; where operators are listened to nowhere it is there in any case",
   },
+  TRIBUTARY_OPERATOR_TOKEN: {
+    kind: text("a token of `tributary operator create`"),
+    default: null,
+    otherwise: "no token",
+    meaning: "token with which commands ask a service from afar: `tributary api`",
+    secret: true,
+  },
   TRIBUTARY_API_KEY: {
     kind: text("a key of `tributary key create`"),
     default: null,

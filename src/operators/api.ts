@@ -55,6 +55,12 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   });
   app.notFound((context) => {
     const { method, path } = context.req;
+    const allowed = methodsAt(app, path);
+    if (allowed.length > 0) {
+      const detail = `${method} is not offered here. Use ${allowed.join(" or ")}.`;
+      const refused = { status: 405, code: "method_not_allowed", detail, allowed } as const;
+      return answerProblem(refused, context.get("requestId"));
+    }
     const problem = {
       status: 404,
       code: "not_found",
@@ -85,6 +91,15 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   return app;
 }
 
+/** The methods of the routes at a path. */
+function methodsAt(app: OperatorApp, path: string): readonly string[] {
+  return app.openAPIRegistry.definitions.flatMap((one) => {
+    if (one.type !== "route") return [];
+    const pattern = `^/api/v1${one.route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`;
+    return new RegExp(pattern).test(path) ? [one.route.method.toUpperCase()] : [];
+  });
+}
+
 /** What the OpenAPI document says beside the routes. */
 export function operatorsDocument(
   version: string,
@@ -95,7 +110,7 @@ export function operatorsDocument(
       title: "Tributary: operators",
       version,
       description: "Accounts, keys, credit, receipts and usage of one service, for its operators.",
-      license: { name: "Apache-2.0" },
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
     },
     servers: [{ url: "/" }],
     security: [{ operator: [] }],

@@ -14,6 +14,7 @@ export const pageParameters = {
     .openapi({ description: "rows of the page" }),
   cursor: z
     .string()
+    .min(1)
     .optional()
     .openapi({ description: "`next_cursor` of the page before; absent: the first page" }),
 };

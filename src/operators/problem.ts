@@ -11,6 +11,8 @@ export interface Problem {
   /** The field at fault: a member of the body with dots between names, or a parameter. */
   readonly param?: string;
   readonly retryAfterSeconds?: number;
+  /** Of a 405: the methods that there are. */
+  readonly allowed?: readonly string[];
 }
 
 /** Every status that a problem has. */
@@ -82,7 +84,7 @@ export function problemOf(error: unknown): Problem {
 
 /** The answer that says it. */
 export function answerProblem(problem: Problem, requestId: string): Response {
-  const { code, detail, param, retryAfterSeconds, status } = problem;
+  const { allowed, code, detail, param, retryAfterSeconds, status } = problem;
   const body = {
     type: "about:blank",
     title: titles[status],
@@ -99,6 +101,7 @@ export function answerProblem(problem: Problem, requestId: string): Response {
       "cache-control": "no-store",
       "x-request-id": requestId,
       ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+      ...(allowed === undefined ? {} : { allow: allowed.join(", ") }),
       ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     },
   });

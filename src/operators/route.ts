@@ -58,6 +58,8 @@ export function defineRoute<
     operationId,
     middleware: async (context: OperatorContext, next: () => Promise<void>) => {
       ensureRole(context, operationId);
+      const body = route.request?.body;
+      if (body !== undefined) ensureJson(context, body.required === true);
       await next();
     },
     description: least === null ? "Needs no token." : `Needs the role ${least}.`,
@@ -66,7 +68,8 @@ export function defineRoute<
         description: answer.description,
         content: { "application/json": { schema: answer.schema } },
       },
-      default: problemAnswer,
+      "4XX": problemAnswer,
+      "5XX": problemAnswer,
     },
   });
 }
@@ -80,6 +83,18 @@ function ensureRole(context: OperatorContext, operationId: OperationId): void {
     status: 403,
     code: "role_missing",
     detail: `This needs the role ${least}, and ${JSON.stringify(name)} has ${role}. An owner can make an operator with it.`,
+  });
+}
+
+/** A body without its type would be passed over, and what it asks for with it; a page of another site sends none. */
+function ensureJson({ req }: OperatorContext, required: boolean): void {
+  const type = req.header("content-type");
+  if (type === undefined && !required && (req.header("content-length") ?? "0") === "0") return;
+  if (/^application\/json(?:\s*;|$)/i.test(type ?? "")) return;
+  throw new ProblemError({
+    status: 415,
+    code: "unsupported_media_type",
+    detail: "Send a JSON object as the body, with the header `content-type: application/json`.",
   });
 }
 

@@ -22,7 +22,12 @@ export const credits = z
   .string()
   .openapi({ description: "credits, as a decimal string", example: "9.999812" });
 /** A name of an account, a key or an operator. */
-export const name = z.string().min(1).max(limits.nameCharactersMax);
+export const name = z
+  .string()
+  .min(1)
+  .max(limits.nameCharactersMax)
+  .refine((text) => !/\p{Cc}/u.test(text), "has a control character")
+  .openapi({ pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$` });
 
 /** An amount of credits in a body, as nanos. */
 export const amount = z

@@ -34,12 +34,14 @@ export async function installClients(): Promise<void> {
   await Promise.all([installFromNpm(nodePackages), installForPython(pythonPackages)]);
 }
 
-function folderOf(kind: string, versions: Versions): string {
+/** Where packages are once they are installed, which are no dependencies of the project. */
+export function folderOf(kind: string, versions: Versions): string {
   const name = hash("sha256", `${kind} ${JSON.stringify(versions)}`).slice(0, 12);
   return join(tmpdir(), "tributary-clients", name);
 }
 
-function installFromNpm(dependencies: Versions): Promise<string> {
+/** Installs packages from npm once for each set of versions. */
+export function installFromNpm(dependencies: Versions): Promise<string> {
   return installInto(folderOf("npm", dependencies), async (folder) => {
     // Two of the agents put their program in place in a script of their package.
     const allowScripts = Object.fromEntries(Object.keys(dependencies).map((name) => [name, true]));
@@ -49,7 +51,8 @@ function installFromNpm(dependencies: Versions): Promise<string> {
   });
 }
 
-function installForPython(versions: Versions): Promise<string> {
+/** The same for Python, in a virtual environment. */
+export function installForPython(versions: Versions): Promise<string> {
   return installInto(folderOf("python", versions), async (folder) => {
     await runIn(folder, ["python3", "-m", "venv", "."]);
     const wanted = Object.entries(versions).map(([name, version]) => `${name}==${version}`);

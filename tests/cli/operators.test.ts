@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startOperators, type TestOperators } from "../operators/start-operators.ts";
 import { openRecordingShell } from "./recording-shell.ts";
 
 let folder = "";
@@ -63,4 +64,57 @@ it.each([
   const result = await run(...argv);
   expect(result).toMatchObject({ exitCode: 2, stdout: "" });
   expect(result.stderr).toContain(words);
+});
+
+describe("api", () => {
+  let operators: TestOperators;
+  let ask = openRecordingShell("");
+  beforeAll(async () => {
+    operators = await startOperators();
+    ask = openRecordingShell(folder, { TRIBUTARY_OPERATOR_TOKEN: operators.token });
+  });
+  afterAll(() => operators[Symbol.asyncDispose]());
+
+  it("makes one call, and prints its answer", async () => {
+    const url = ["--url", `${operators.url}/`];
+    const words = [
+      "api",
+      "post",
+      "/accounts",
+      '{"name":"afar","credit":"3"}',
+      "--once",
+      "k",
+      ...url,
+    ];
+    const made = JSON.parse((await ask(...words, "--json")).stdout) as Record<string, unknown>;
+    expect(made).toMatchObject({ name: "afar", balance: "3" });
+    expect(JSON.parse((await ask(...words)).stdout)).toEqual(made);
+    const shown = await ask("api", "GET", `/api/v1/accounts/${String(made["id"])}`, ...url);
+    expect(shown).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(shown.stdout).toContain('  "name": "afar",\n');
+  });
+
+  it("fails with the problem's own words", async () => {
+    const unknown = await ask("api", "GET", "/accounts/acct_x", "--url", operators.url, "--json");
+    expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(JSON.parse(unknown.stderr)).toMatchObject({
+      error: { code: "not_found", message: expect.stringMatching(/^404 /) as string },
+    });
+    const away = await ask("api", "GET", "/accounts", "--url", "http://127.0.0.1:1");
+    expect(away.exitCode).toBe(1);
+    expect(away.stderr).toContain("--url");
+    expect(away.stderr).not.toContain(operators.token);
+  });
+
+  it.each([
+    [["BREW", "/accounts"], "no method"],
+    [["GET", "accounts"], "no path"],
+    [["GET", "/accounts", "--url", "here"], "no address"],
+  ])("refuses %j and says what to change", async (argv, words) => {
+    const result = await ask("api", ...argv);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toContain(words);
+    const without = await openRecordingShell(folder)("api", "GET", "/accounts");
+    expect(without.stderr).toContain("TRIBUTARY_OPERATOR_TOKEN is not set");
+  });
 });

@@ -215,6 +215,25 @@ describe("what is wrong is said", () => {
   });
 });
 
+test("a body needs its type, and a path that is there for other methods says which", async () => {
+  const account = await makeAccount();
+  const path = `/api/v1/accounts/${account}`;
+  for (const type of [undefined, "text/plain", "application/x-www-form-urlencoded"]) {
+    const headers = {
+      authorization: `Bearer ${operators.token}`,
+      ...(type && { "content-type": type }),
+    };
+    const body = type === undefined ? {} : { body: '{"status":"disabled"}' };
+    const answer = await fetch(operators.url + path, { method: "PATCH", headers, ...body });
+    expect(answer.status).toBe(415);
+    expect(await answer.json()).toMatchObject({ code: "unsupported_media_type" });
+  }
+  expect((await operators.ask(path)).json).toMatchObject({ status: "active" });
+  const other = await operators.ask(path, { method: "DELETE" });
+  expect(other).toMatchObject({ status: 405, json: { code: "method_not_allowed" } });
+  expect(other.headers.get("allow")).toBe("GET, PATCH");
+});
+
 test("metrics that cannot be made are answered 500, and the listener goes on", async () => {
   const failures: unknown[] = [];
   await using server = await listenForOperators(

@@ -30,6 +30,8 @@ export interface TestOperators extends AsyncDisposable {
   readonly url: string;
   readonly ledger: StoreLedger;
   readonly failures: readonly unknown[];
+  /** Of the owner. */
+  readonly token: string;
   /** The token of a new operator with this role. */
   newToken(role: OperatorRole): Promise<{ readonly id: string; readonly token: string }>;
   /** Signs in as the console does. */
@@ -82,6 +84,7 @@ export async function startOperators({
     url: server.url,
     ledger,
     failures,
+    token: owner.token,
     newToken,
     async signIn(body, init = {}) {
       const headers = { origin: server.url, ...init.headers };
