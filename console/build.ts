@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
@@ -15,24 +15,28 @@ if (vite === null) {
   process.stderr.write("The console is not built: its tools are development dependencies.\n");
 } else {
   const { build } = vite;
-  await build({
-    configFile: false,
-    root,
-    base: "/console/",
-    logLevel: "warn",
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-    build: {
-      outDir: "dist/operators",
-      assetsDir: "",
-      assetsInlineLimit: 0,
-      modulePreload: { polyfill: false },
-      target: targets,
-      cssTarget: targets,
-      reportCompressedSize: false,
-      rollupOptions: { input: join(root, "index.html") },
-    },
-  });
-  compress(join(root, "dist/operators"));
+  for (const page of ["operators", "callers"]) {
+    const folder = join(root, "dist", page);
+    await build({
+      configFile: false,
+      root,
+      base: "/console/",
+      logLevel: "warn",
+      oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+      build: {
+        outDir: folder,
+        assetsDir: "",
+        assetsInlineLimit: 0,
+        modulePreload: { polyfill: false },
+        target: targets,
+        cssTarget: targets,
+        reportCompressedSize: false,
+        rollupOptions: { input: join(root, `${page}.html`) },
+      },
+    });
+    renameSync(join(folder, `${page}.html`), join(folder, "index.html"));
+    compress(folder);
+  }
 }
 
 /** Beside each file the same, compressed: the service compresses nothing while it serves. */

@@ -21,6 +21,7 @@ import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import { limits } from "./limits.ts";
+import { openPageFiles } from "./pages/page-files.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
 import { systemTimers } from "./timers.ts";
 
@@ -85,6 +86,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
+  const page = openPageFiles("callers");
   const service: Service = {
     ledger,
     deployment,
@@ -105,6 +107,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
       async () => Buffer.from(await (parts.whole?.metricsText() ?? telemetry.metricsText())),
       { heldMs: limits.metricsHeldMs, monotonicMs: clock.monotonicMs },
     ),
+    page: (request, response) => page.answer(request, response),
     readiness: openReadiness({ ledger, deployment, telemetry, ...clock }),
     state: {
       leaving: false,

@@ -4,6 +4,7 @@ import { handleCountTokens } from "./count-tokens-handler.ts";
 import type { Exchange } from "./exchange.ts";
 import { handleGeneration } from "./generation-handler.ts";
 import { handleAlive, handleMetrics, handleReady } from "./health-handler.ts";
+import { handlePage, handleStart } from "./page-handler.ts";
 import { handleModelList, handleModelLookup } from "./models-handler.ts";
 import { handleReceipt } from "./receipt-handler.ts";
 import type { Service } from "./service.ts";
@@ -35,12 +36,13 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/healthz": { GET: handleAlive },
   "/readyz": { GET: handleReady },
   "/metrics": { GET: handleMetrics },
-  "/": { GET: handleAlive },
+  "/": { GET: handleStart },
   "/api/hello": { GET: handleAlive },
 };
 
 const modelPrefix = "/v1/models/";
 const receiptPrefix = "/receipts/";
+const pagePrefix = "/console/";
 
 /** Requests whose counters begin at 0: each route, as it is answered when all is well and when something fails. */
 export function knownRequests(): readonly (readonly [string, string, string])[] {
@@ -71,6 +73,7 @@ export function findRoute(method: string, path: string, upgrade: boolean): Route
       GET: (exchange, service) =>
         handleReceipt(exchange, path.slice(receiptPrefix.length), service),
     });
+  if (path.startsWith(pagePrefix)) return pick(`${pagePrefix}:file`, method, { GET: handlePage });
   // Not offered: trailing slashes, other cases; the vendors' own services refuse them too.
   const methods = Object.hasOwn(table, path) ? table[path] : undefined;
   if (methods === undefined) throw notFound(path);

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WireFormatName } from "../formats/wire-format.ts";
 import type { ServedGeneration } from "../generation/generation-control.ts";
 import type { GenerationParts } from "../generation/serve-generation.ts";
@@ -23,6 +24,8 @@ export interface Service extends GenerationParts {
   readonly newId: (prefix: string, atMs?: number) => string;
   /** What /metrics answers, in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
+  /** Answers what a browser asks for: the page for callers at `/`, and its files. */
+  readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly readiness: Readiness;
   readonly bounds: AccountBounds;
   readonly looks: TokenBuckets;

@@ -38,6 +38,7 @@ const table: Readonly<Record<string, Allowance>> = {
       "sse",
       "seal",
       "telemetry",
+      "pages",
     ],
   },
   http: {

@@ -133,6 +133,29 @@ test("a request of a real client is seen running, settles, and its receipt is ri
   await ensureUsable();
 });
 
+test("a caller sees the account with the key, asks, and leaves the key nowhere", async () => {
+  const caller = await openPage(browser);
+  await caller.page.goto(service.url);
+  expect(await findBarriers(caller.page)).toEqual([]);
+  await caller.page.getByLabel("API key").fill("trib_wrong_key_x");
+  await caller.page.getByRole("button", { name: "Show the account" }).click();
+  await caller.page.getByText("Could not load the account").waitFor();
+  await caller.page.getByRole("button", { name: "Forget the key" }).click();
+  await caller.page.getByLabel("API key").fill(secret);
+  await caller.page.getByRole("button", { name: "Show the account" }).click();
+  await caller.page.getByRole("heading", { name: "shop" }).waitFor();
+  await caller.page.getByRole("button", { name: "Send" }).click();
+  await caller.page.locator(".said").getByText("Hello from the deployment.").waitFor();
+  await caller.page.locator(".figure", { hasText: "Cost" }).getByText("0.00004").waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  const kept = await caller.page.evaluate(() =>
+    JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
+  );
+  expect(kept).not.toContain("trib_");
+  expect([...caller.strangers, ...caller.complaints]).toEqual([]);
+  await caller.page.context().close();
+});
+
 test("the key is revoked after a question that names what it will do", async () => {
   await visit("accounts");
   await page.getByRole("link", { name: "shop" }).click();

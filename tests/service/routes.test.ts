@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { formats, startService, type TestService } from "./start-service.ts";
 
@@ -129,6 +132,32 @@ describe("what is public", () => {
     expect((await fetch(`${service.url}/v1/models/${"m".repeat(256)}`)).status).toBe(200);
     expect((await fetch(`${service.url}/v1/models/${"m".repeat(257)}`)).status).toBe(404);
     expect((await fetch(`${service.url}/v1/models/%E0%A4%A`)).status).toBe(404);
+  });
+
+  it("shows a browser the page for callers, and nothing of the operators' one", async () => {
+    // Not by fetch, whose answers are held against what programs get.
+    const get = async (path: string): Promise<IncomingMessage> => {
+      const asked = request(service.url + path, { headers: { accept: "text/html,*/*" } });
+      asked.end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      return answer;
+    };
+    const page = await get("/");
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'");
+    const html = await text(page);
+    // Where nothing is built the page says so.
+    if (page.statusCode === 503) expect(html).toContain("npm run build:console");
+    else {
+      const [, script = ""] = /src="(\/console\/callers-[^"]+\.js)"/.exec(html) ?? [];
+      const code = await get(script);
+      expect([code.statusCode, code.headers["cache-control"]]).toEqual([
+        200,
+        expect.stringContaining("immutable"),
+      ]);
+      expect(await text(code)).not.toContain("/api/v1/operators");
+    }
+    expect((await get("/console/operators.js")).statusCode).not.toBe(200);
+    expect((await get("/api/v1/accounts")).statusCode).toBe(404);
   });
 
   it("answers probes", async () => {

@@ -60,6 +60,10 @@ function problemOfBody(head: AnswerHead, type: string, body: string): string | n
     return body === "" ? "no metrics" : null;
   if (type === "text/plain" && head.path === "/metrics" && head.status === 410)
     return /^\/metrics is on the operators' listener: .+\n$/.test(body) ? null : body;
+  // The page for callers and its files are for browsers; tests/console looks at them.
+  if (head.path === "/" || head.path.startsWith("/console/"))
+    if (["text/html", "text/javascript", "text/plain"].includes(type))
+      return body === "" ? "an empty page" : null;
   if (type !== "application/json") return `a content-type that is not known: ${head.contentType}`;
   const schema = schemaOf(head);
   if (schema === null) return "a body that no schema knows";

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { ActionDialog, errorOf } from "../../components/dialog.tsx";
-import { Field } from "../../components/field.tsx";
+import { Choice, Field } from "../../components/field.tsx";
 import { say } from "../../components/toast.tsx";
 import { Credits } from "../../components/text.tsx";
 
@@ -11,6 +11,8 @@ interface DialogProps {
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
+
+type Kind = "top_up" | "grant" | "correction";
 
 /** Adds credit to the account, or takes some back. */
 export function CreditDialog({
@@ -21,7 +23,9 @@ export function CreditDialog({
 }: DialogProps & { readonly kind: "top-up" | "take-back" }) {
   const [amount, setAmount] = useState("");
   const [note, setNote] = useState("");
+  const [reference, setReference] = useState("");
   const adds = kind === "top-up";
+  const [chosen, setChosen] = useState<Kind>(adds ? "top_up" : "correction");
   return (
     <ActionDialog
       title={adds ? `Top up ${account.name}` : `Take credit back from ${account.name}`}
@@ -30,7 +34,12 @@ export function CreditDialog({
       onClose={onClose}
       run={async (once) => {
         const signed = adds ? amount.trim() : `-${amount.trim()}`;
-        const body = { amount: signed, ...(note === "" ? {} : { note }) };
+        const body = {
+          kind: chosen,
+          amount: signed,
+          ...(note === "" ? {} : { note }),
+          ...(reference === "" ? {} : { reference }),
+        };
         await send("POST", `/accounts/${account.id}/credits`, { body, once });
         say(adds ? `${amount} credits added` : `${amount} credits taken back`);
         onDone();
@@ -52,6 +61,23 @@ export function CreditDialog({
             placeholder="10"
             required
             autoFocus
+          />
+          <Choice
+            label="Why"
+            value={chosen}
+            onChange={setChosen}
+            choices={[
+              ["top_up", "top-up: paid for"],
+              ["grant", "grant: given"],
+              ["correction", "correction: put right"],
+            ]}
+          />
+          <Field
+            label="Reference"
+            value={reference}
+            onInput={setReference}
+            error={errorOf(error, "reference")}
+            hint="What another system calls it, such as a payment. Within an account each counts once."
           />
           <Field
             label="Note"

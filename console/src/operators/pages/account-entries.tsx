@@ -14,14 +14,19 @@ const columns: readonly Column<Entry>[] = [
   { head: "By", cell: ({ actor }) => <code>{actor}</code> },
   {
     head: "For",
-    cell: ({ note, request }) =>
-      request === null ? (
-        (note ?? "")
-      ) : (
-        <a href={linkTo(["receipts", request])}>
-          <code>{request}</code>
-        </a>
-      ),
+    cell: ({ note, receipt, reference, request }) => {
+      const id = request ?? receipt;
+      return (
+        <>
+          {id !== null && (
+            <a href={linkTo(["receipts", id])}>
+              <code>{id}</code>
+            </a>
+          )}{" "}
+          {reference !== null && <code class="quiet">{reference}</code>} {note}
+        </>
+      );
+    },
   },
 ];
 
