@@ -12,6 +12,20 @@ interface ApiCall {
 
 /** `api` */
 export async function callApi(shell: Shell, call: ApiCall): Promise<Outcome> {
+  const answer = await send(shell, call);
+  return outcomeOf(await answer.text(), answer.headers.get("content-type") ?? "");
+}
+
+/** One call that answers an object. */
+export async function askApi(
+  shell: Shell,
+  call: ApiCall,
+): Promise<Readonly<Record<string, unknown>>> {
+  return (await (await send(shell, call)).json()) as Readonly<Record<string, unknown>>;
+}
+
+/** An answer that is no problem. */
+async function send(shell: Shell, call: ApiCall): Promise<Response> {
   const method = call.method.toUpperCase();
   if (!/^(?:GET|POST|PATCH|PUT|DELETE)$/.test(method))
     throw misuse(`${call.method} is no method of the API: GET, POST, PATCH, PUT or DELETE.`);
@@ -20,8 +34,7 @@ export async function callApi(shell: Shell, call: ApiCall): Promise<Outcome> {
     throw misuse(
       "TRIBUTARY_OPERATOR_TOKEN is not set: the token of an operator. `tributary operator create` prints one.",
     );
-  const address = addressOf(shell, call);
-  const answer = await ask(address, {
+  const answer = await ask(addressOf(shell, call), {
     method,
     headers: {
       authorization: `Bearer ${token}`,
@@ -30,9 +43,8 @@ export async function callApi(shell: Shell, call: ApiCall): Promise<Outcome> {
     },
     ...(call.body === undefined ? {} : { body: call.body }),
   });
-  const text = await answer.text();
-  if (answer.ok) return outcomeOf(text, answer.headers.get("content-type") ?? "");
-  const { code, message } = problemOf(text, answer.status);
+  if (answer.ok) return answer;
+  const { code, message } = problemOf(await answer.text(), answer.status);
   throw new CommandError(code, 1, message);
 }
 

@@ -1,6 +1,7 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import type { UsageGrouping } from "../ledger/usage-sums.ts";
 import type { Definitions } from "./command.ts";
+import { addUrl } from "./from-afar.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import { addPriceCommands } from "./price-commands.ts";
 import { usualSettings } from "./usual-settings.ts";
@@ -47,7 +48,7 @@ export function addCommands(definitions: Definitions): void {
   addModel(definitions);
   addConnect(definitions);
   addDoctor(definitions);
-  completeHelp(program);
+  completeHelp(program, definitions);
 }
 
 const notes = `
@@ -65,11 +66,16 @@ function subcommandTerm(command: CommandUnknownOpts): string {
 }
 
 /** What every command and group has besides its own. */
-function completeHelp(command: CommandUnknownOpts, path: readonly string[] = []): void {
+function completeHelp(
+  command: CommandUnknownOpts,
+  definitions: Definitions,
+  path: readonly string[] = [],
+): void {
   const name = [...path, command.name()];
   command.helpCommand(false).showHelpAfterError(`See: ${name.join(" ")} --help`);
   command.option("--json", "print one JSON document, and errors as one");
-  for (const inner of command.commands) completeHelp(inner, name);
+  addUrl(command, definitions, name.slice(1));
+  for (const inner of command.commands) completeHelp(inner, definitions, name);
 }
 
 function addServe({ finish, program, shell }: Definitions): void {

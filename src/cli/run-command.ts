@@ -41,7 +41,7 @@ async function readCommandLine(argv: readonly string[], shell: Shell): Promise<O
     return outcome;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return null;
+    if (error.exitCode === 0) return outcome;
     throw misuse(`${complaint.trimEnd()}${adviseSetting(argv)}`);
   }
 }

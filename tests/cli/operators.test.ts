@@ -117,4 +117,44 @@ describe("api", () => {
     const without = await openRecordingShell(folder)("api", "GET", "/accounts");
     expect(without.stderr).toContain("TRIBUTARY_OPERATOR_TOKEN is not set");
   });
+
+  it("commands with a call make it where --url names a service, and leave the ledger here alone", async () => {
+    const afar = async (...argv: readonly string[]): Promise<Record<string, unknown>> => {
+      const result = await ask(...argv, "--url", operators.url, "--json");
+      expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+      return JSON.parse(result.stdout) as Record<string, unknown>;
+    };
+    const made = await afar("account", "create", "from afar", "--credit", "5");
+    expect(made).toMatchObject({ name: "from afar", balance: "5", status: "active" });
+    const id = String(made["id"]);
+    expect(await afar("account", "credit", id, "2", "--note", "paid")).toMatchObject({
+      id,
+      balance: "7",
+    });
+    expect(await afar("account", "disable", id)).toMatchObject({ status: "disabled" });
+    const key = await afar("key", "create", id, "--name", "web", "--expires", "90d");
+    expect(key).toMatchObject({
+      name: "web",
+      account: id,
+      key: expect.stringMatching(/^trib_/) as string,
+    });
+    expect(await afar("key", "list", id)).toMatchObject([{ id: key["id"], name: "web" }]);
+    expect(await afar("key", "revoke", String(key["id"]))).toMatchObject({ id: key["id"] });
+    expect(await afar("operator", "create", "Ann", "--role", "viewer")).toMatchObject({
+      name: "Ann",
+      token: expect.stringMatching(/^trop_/) as string,
+    });
+    const log = await afar("audit", "--target", id, "--limit", "2", "--since", "1h");
+    expect(log).toMatchObject([{ action: "account.disable" }, { action: "account.credit" }]);
+    for (let more = 0; more < 51; more += 1) await operators.ledger.createAccount("many", 0n);
+    const all = (await afar("account", "list")) as unknown as readonly unknown[];
+    expect(all.length).toBeGreaterThan(51);
+    const secret = await ask("key", "create", id, "--url", operators.url);
+    expect(secret.stdout).toMatch(/^trib_\S+\n$/);
+    const table = await ask("account", "list", "--url", operators.url);
+    expect(table.stdout).toMatch(/^ID +NAME/);
+    // The ledger of this folder has none of it.
+    const here = await run("account", "list", "--json");
+    expect(here.stdout).not.toContain("from afar");
+  });
 });
