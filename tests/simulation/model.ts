@@ -7,10 +7,18 @@ import { ensure } from "./violation.ts";
 /** What a caller can tell apart: a code for a refusal, the figures of a success. */
 export type Told = string | readonly (string | number | bigint | boolean)[];
 
-export interface ModelAccount {
+/** null: as the service, or as the account. */
+interface ModelLimits {
+  perMinute: number | null;
+  tokens: number | null;
+}
+export interface ModelAccount extends ModelLimits {
   active: boolean;
   /** null: `default`. */
   priceList: string | null;
+  slots: number | null;
+  /** The most that could run at once since it was made. */
+  slotsMost: number;
   balance: bigint;
   held: bigint;
   credited: bigint;
@@ -38,6 +46,8 @@ export interface ModelReservation {
 interface Ticket {
   readonly id: string;
   readonly at: number;
+  /** How many the key might have when it was taken. */
+  readonly limit: number;
 }
 interface BudgetArgument {
   readonly amountNanos: bigint;
@@ -48,10 +58,15 @@ export interface ModelBudget extends BudgetArgument {
   /** What is counted in the period. */
   counted: Set<string>;
 }
-interface ModelKey {
+interface ModelKey extends ModelLimits {
   budget: ModelBudget | null;
   readonly account: string;
   revoked: boolean;
+  paused: boolean;
+  scopes: readonly string[];
+  expiresAt: number | null;
+  secret: string;
+  before: { readonly secret: string; readonly until: number } | null;
   tickets: Ticket[];
   /** Every ticket that was not given back, also those that the store has forgotten. */
   taken: Ticket[];
@@ -94,6 +109,10 @@ export class Model {
         this.accounts.set(id, {
           active: true,
           priceList: null,
+          slots: null,
+          slotsMost: this.rules.concurrency,
+          perMinute: null,
+          tokens: null,
           balance: creditNanos,
           held: 0n,
           credited: creditNanos,
@@ -102,13 +121,26 @@ export class Model {
         return "done";
       }
       case "createKey": {
-        const { id, accountId, budget } = argument as {
+        const { id, accountId, budget, secretHash } = argument as {
           id: string;
           accountId: string;
           budget?: BudgetArgument;
+          secretHash: Uint8Array;
         };
-        const key = { account: accountId, revoked: false, tickets: [], taken: [], budget: null };
-        this.keys.set(id, key);
+        this.keys.set(id, {
+          account: accountId,
+          revoked: false,
+          paused: false,
+          scopes: ["generate", "read"],
+          expiresAt: null,
+          perMinute: null,
+          tokens: null,
+          secret: String(secretHash),
+          before: null,
+          budget: null,
+          tickets: [],
+          taken: [],
+        });
         if (budget !== undefined) this.setBudget(id, budget, nowMs);
         return "done";
       }
@@ -120,29 +152,18 @@ export class Model {
         return this.book.make(argument as Parameters<PriceBook["make"]>[0], nowMs);
       case "changePriceList":
         return this.book.change(argument as Parameters<PriceBook["change"]>[0], nowMs);
-      case "changeAccount": {
-        const { id, priceList } = argument as { id: string; priceList: string };
-        if (!this.book.has(priceList)) return "not_found";
-        this.account(id).priceList = priceList;
-        return "done";
-      }
       case "setAccountStatus": {
         const { id, status } = argument as { id: string; status: string };
         this.account(id).active = status === "active";
         return "done";
       }
+      case "changeAccount":
+      case "changeKey":
+      case "rotateKey":
+        return this.setPolicy(call.name, argument as PolicyArgument, nowMs);
       case "revokeKey":
         this.key((argument as { id: string }).id).revoked = true;
         return "done";
-      case "changeKey": {
-        const { id, budget } = argument as { id: string; budget: BudgetArgument | null };
-        if (this.key(id).revoked) return "not_possible";
-        const before = this.key(id).budget;
-        const same =
-          before?.amountNanos === budget?.amountNanos && before?.period === budget?.period;
-        if (!same) this.setBudget(id, budget, nowMs);
-        return "done";
-      }
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);
       case "admit":
@@ -173,11 +194,11 @@ export class Model {
       return earlier.state === "open"
         ? ["admitted", earlier.allowance, earlier.reserved]
         : "overloaded";
-    const refused = this.gate(caller.keyId);
+    const key = this.key(caller.keyId);
+    const refused = this.gate(key, nowMs);
     if (refused !== null) return refused;
     const account = this.account(caller.accountId);
-    if (this.open(caller.accountId).length >= this.rules.concurrency) {
-      const key = this.key(caller.keyId);
+    if (this.open(caller.accountId).length >= (account.slots ?? this.rules.concurrency)) {
       const stays = ({ id }: Ticket): boolean => !(caller.ticket ?? "").endsWith(`.${id}`);
       key.tickets = key.tickets.filter(stays);
       key.taken = key.taken.filter(stays);
@@ -186,7 +207,9 @@ export class Model {
     const { list, prices } = this.book.at(account.priceList, nowMs);
     const credit = account.balance - account.held;
     const left = this.budgetLeft(caller.keyId, nowMs);
-    const allowance = this.allowance(order, left < credit ? left : credit, prices);
+    const most = least(65_536, account.tokens, key.tokens);
+    const available = left < credit ? left : credit;
+    const allowance = this.allowance({ ...order, most, available }, prices);
     if (allowance === 0) return left < credit ? "budget_exceeded" : "insufficient_credit";
     const reserved = holdOf(inputBound, allowance, prices);
     this.pricesOf.set(requestId, prices);
@@ -253,45 +276,87 @@ export class Model {
   }
 
   /** An explicit one whole or not at all, an omitted one as large as can be paid; 0: none. */
-  private allowance(order: AdmitArgument, available: bigint, prices: TokenPrices): number {
-    const { inputBound, outputTokensFitting: fitting, outputTokensRequested: requested } = order;
-    const wanted = Math.min(requested ?? 32_768, 65_536, fitting ?? 65_536);
+  private allowance(
+    order: AdmitArgument & { readonly most: number; readonly available: bigint },
+    prices: TokenPrices,
+  ): number {
+    const { available, inputBound, most } = order;
+    const { outputTokensFitting: fitting, outputTokensRequested: requested } = order;
+    const wanted = Math.min(requested ?? 32_768, most, fitting ?? most);
     const payable = (tokens: number): boolean => holdOf(inputBound, tokens, prices) <= available;
     if (payable(wanted)) return wanted;
     if (requested !== null) return 0;
-    let most = 0;
+    let payed = 0;
     for (let stride = 32_768; stride >= 1; stride /= 2)
-      if (most + stride < wanted && payable(most + stride)) most += stride;
-    return most;
+      if (payed + stride < wanted && payable(payed + stride)) payed += stride;
+    return payed;
   }
 
-  private authorize({ keyId, needsCredit, ticketId }: AuthorizeArgument, nowMs: number): Told {
-    const refused = this.gate(keyId);
-    if (refused !== null) return refused;
+  private authorize(asked: AuthorizeArgument, nowMs: number): Told {
+    const { keyId, needsCredit, secretHash, ticketId } = asked;
     const key = this.key(keyId);
+    const isBefore = key.before !== null && String(secretHash) === key.before.secret;
+    if (String(secretHash) !== key.secret && !isBefore) return "authentication";
+    if (isBefore && (key.before?.until ?? 0) <= nowMs) return "authentication";
+    const refused = this.gate(key, nowMs);
+    if (refused !== null) return refused;
     this.sweep(key, nowMs);
-    if (ticketId === null) return ["authorized", this.rules.perMinute - key.tickets.length];
-    if (key.tickets.length >= this.rules.perMinute) return "rate_limited";
-    key.tickets.push({ id: ticketId, at: nowMs });
-    key.taken.push({ id: ticketId, at: nowMs });
+    const { account } = key;
+    const limit = least(this.account(account).perMinute ?? this.rules.perMinute, key.perMinute);
+    const left = (): number => Math.max(limit - key.tickets.length, 0);
+    if (ticketId === null) return ["authorized", left()];
+    if (key.tickets.length >= limit) return "rate_limited";
+    key.tickets.push({ id: ticketId, at: nowMs, limit });
+    key.taken.push({ id: ticketId, at: nowMs, limit });
     this.ensureRate(keyId, key);
     const { balance, priceList } = this.account(key.account);
     if (needsCredit && balance < holdOf(64, 1, this.book.at(priceList, nowMs).prices))
       return "insufficient_credit";
-    return ["authorized", this.rules.perMinute - key.tickets.length];
+    return ["authorized", left()];
+  }
+
+  private setPolicy(name: string, argument: PolicyArgument, nowMs: number): Told {
+    const { id, limits = {} } = argument;
+    if (name === "changeAccount") {
+      const account = this.account(id);
+      const { priceList } = argument;
+      if (priceList !== undefined && !this.book.has(priceList)) return "not_found";
+      if (priceList !== undefined) account.priceList = priceList;
+      setLimits(account, limits);
+      if (limits.concurrentRequests !== undefined) account.slots = limits.concurrentRequests;
+      account.slotsMost = Math.max(account.slotsMost, account.slots ?? 0);
+      return "done";
+    }
+    const key = this.key(id);
+    if (key.revoked) return "not_possible";
+    if (name === "rotateKey") {
+      key.before = { secret: key.secret, until: nowMs + (argument.overlapMs ?? 0) };
+      key.secret = String(argument.secretHash);
+      return "done";
+    }
+    const { budget = key.budget } = argument;
+    const same =
+      key.budget?.amountNanos === budget?.amountNanos && key.budget?.period === budget?.period;
+    if (!same) this.setBudget(id, budget, nowMs);
+    setLimits(key, limits);
+    if (argument.status !== undefined) key.paused = argument.status === "paused";
+    if (argument.scopes !== undefined) key.scopes = argument.scopes;
+    if (argument.expiresAtMs !== undefined) key.expiresAt = argument.expiresAtMs;
+    return "done";
   }
 
   /** In any 60 s, wherever they begin: forgetting tickets must not make room. */
   private ensureRate(keyId: string, key: ModelKey): void {
     if (this.clockJumped) return;
-    const taken = key.taken.map(({ at }) => at).toSorted((one, other) => one - other);
-    const { perMinute } = this.rules;
-    for (const [index, at] of taken.entries())
+    for (const { at: from } of key.taken) {
+      const within = key.taken.filter(({ at }) => at >= from && at < from + 60_000);
+      const most = Math.max(...within.map(({ limit }) => limit));
       ensure(
-        (taken[index + perMinute] ?? Infinity) >= at + 60_000,
+        within.length <= most,
         "never more requests in 60 s than the rate",
-        () => `${keyId}: more than ${String(perMinute)} from ${String(at)} on`,
+        () => `${keyId}: more than ${String(most)} from ${String(from)} on`,
       );
+    }
   }
 
   /** Tickets leave after a minute; those far ahead are from before the clock was set back. */
@@ -372,10 +437,12 @@ export class Model {
     account.spent += reservation.charged;
   }
 
-  private gate(keyId: string): string | null {
-    const key = this.key(keyId);
+  private gate(key: ModelKey, nowMs: number): string | null {
     if (key.revoked) return "authentication";
-    return this.account(key.account).active ? null : "account_disabled";
+    if (key.expiresAt !== null && key.expiresAt <= nowMs) return "key_expired";
+    if (key.paused) return "key_paused";
+    if (!this.account(key.account).active) return "account_disabled";
+    return key.scopes.includes("generate") ? null : "key_scope";
   }
 
   /** By the prices of its admission, whatever they are now. */
@@ -411,8 +478,36 @@ function startOfDay(nowMs: number): number {
   return nowMs - (nowMs % dayMs);
 }
 
+function least(most: number, ...limits: readonly (number | null)[]): number {
+  return Math.min(most, ...limits.filter((limit) => limit !== null));
+}
+
+function setLimits(of: ModelLimits, { outputTokensMax, requestsPerMinute }: LimitsArgument): void {
+  if (requestsPerMinute !== undefined) of.perMinute = requestsPerMinute;
+  if (outputTokensMax !== undefined) of.tokens = outputTokensMax;
+}
+
+interface LimitsArgument {
+  readonly concurrentRequests?: number | null;
+  readonly requestsPerMinute?: number | null;
+  readonly outputTokensMax?: number | null;
+}
+
+interface PolicyArgument {
+  readonly id: string;
+  readonly limits?: LimitsArgument;
+  readonly priceList?: string;
+  readonly budget?: BudgetArgument | null;
+  readonly status?: string;
+  readonly scopes?: readonly string[];
+  readonly expiresAtMs?: number | null;
+  readonly secretHash?: Uint8Array;
+  readonly overlapMs?: number;
+}
+
 interface AuthorizeArgument {
   readonly keyId: string;
+  readonly secretHash: Uint8Array;
   readonly ticketId: string | null;
   readonly needsCredit: boolean;
 }

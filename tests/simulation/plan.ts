@@ -5,6 +5,7 @@ import {
   type PriceHappening,
   priceHappeningOf,
 } from "./prices.ts";
+import { policiesOf, type PolicyChange } from "./policies.ts";
 import { openSequence, type Sequence } from "./random.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
@@ -64,6 +65,8 @@ export interface RequestPlan {
   readonly replica: number;
   readonly accountId: AccountId;
   readonly key: KeyPlan;
+  /** Which of the key's secrets it presents: how many rotations there were until that one; absent: the first. */
+  readonly secret?: number;
   readonly inputBound: number;
   readonly inputTokensEstimate: number;
   readonly requested: number | null;
@@ -138,6 +141,7 @@ export type Happening =
   | { readonly type: "cancel"; readonly requestId: RequestId }
   | PriceHappening
   | { readonly type: "budget"; readonly keyId: KeyId; readonly budget: BudgetPlan | null }
+  | PolicyChange
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
@@ -194,12 +198,13 @@ export function planOf(seed: number): Plan {
   const prices = openingPricesOf(seed, accounts);
   if (prices.length > 0)
     incidents.push(...priceChangesOf(openSequence(seed + 3_000_017), requests));
+  const policies = policiesOf(openSequence(seed + 5_000_011), { accounts, requests, spanMs });
   const plan: Plan = {
     rules,
     replicas,
     accounts,
-    requests: withCachedInput(openSequence(seed + 4_000_037), requests),
-    incidents,
+    requests: withCachedInput(openSequence(seed + 4_000_037), policies.requests),
+    incidents: [...incidents, ...policies.incidents],
     prices,
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
     startsAtMs: 1_800_000_000_000,

@@ -16,6 +16,7 @@ import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import type { Telemetry } from "../../src/telemetry/events.ts";
 import type { Story } from "./charge-table.ts";
 import { deadAskMs, type Phase, type RequestPlan, type Rules } from "./plan.ts";
+import { secretOf } from "./policies.ts";
 import { deploymentOf, startScripted } from "./scripted-generation.ts";
 import { Violation } from "./violation.ts";
 import type { Process, World } from "./world.ts";
@@ -84,8 +85,9 @@ export class Replica {
       return;
     }
     let caller: Caller;
+    const presented = secretOf(plan.key.presented, plan.secret ?? 0);
     try {
-      const authorizing = this.ledger.authorize(plan.key.presented, true, true);
+      const authorizing = this.ledger.authorize(presented, true, true);
       onPhase(plan, "authorize-sent");
       caller = await authorizing;
     } catch (error) {

@@ -1,5 +1,4 @@
 import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
-import { hash } from "node:crypto";
 import { TableCheck, toldBy } from "./table-check.ts";
 import { ensureCharge, type Story } from "./charge-table.ts";
 import {
@@ -12,6 +11,7 @@ import {
   type Plan,
   type RequestPlan,
 } from "./plan.ts";
+import { secretHashOf, secretOf, type PolicyChange } from "./policies.ts";
 import { Presence } from "./presence.ts";
 import { describePrices, priceCallOf, type PriceHappening } from "./prices.ts";
 import { Replica } from "./replica.ts";
@@ -64,6 +64,7 @@ class Run {
   private readonly tables: TableCheck;
   private readonly presence: Presence;
   private readonly lostAtMs = new Map<string, number>();
+  private readonly rotations = new Map<string, number>();
   private readonly replicas: (Replica | null)[] = [];
   private readonly stories = new Map<string, Story>();
   private readonly tries = new Map<string, number>();
@@ -141,7 +142,7 @@ class Run {
           id: key.id,
           accountId: id,
           name: key.id,
-          secretHash: new Uint8Array(hash("sha256", key.presented, "buffer")),
+          secretHash: secretHashOf(key.presented),
           ...(key.budget === null ? {} : { budget: key.budget }),
         });
     }
@@ -372,6 +373,11 @@ class Run {
       case "list-given":
         await this.changePrices(what);
         return;
+      case "limit":
+      case "change-key":
+      case "rotate":
+        await this.changePolicy(what);
+        return;
       case "clock-jump":
         world.jumpedMs += what.byMs;
         this.clockJumped = true;
@@ -408,6 +414,38 @@ class Run {
       if (!ended)
         this.fail(new Violation("a cancelled request ends within a third of a lease", id));
     });
+  }
+
+  private async changePolicy(what: PolicyChange): Promise<void> {
+    switch (what.type) {
+      case "limit":
+        await this.operate("changeAccount", { id: what.accountId, limits: what.limits });
+        return;
+      case "change-key": {
+        const { expiresInMs, ...patch } = what.patch;
+        const expiry =
+          expiresInMs === undefined
+            ? {}
+            : { expiresAtMs: expiresInMs === null ? null : this.world.wallMs() + expiresInMs };
+        await this.operate("changeKey", { id: what.keyId, ...patch, ...expiry });
+        return;
+      }
+      case "rotate": {
+        const keys = this.plan.accounts.flatMap((account) => account.keys);
+        const presented = keys.find(({ id }) => id === what.keyId)?.presented ?? "";
+        const rotations = (this.rotations.get(what.keyId) ?? 0) + 1;
+        this.rotations.set(what.keyId, rotations);
+        await this.operate("rotateKey", {
+          id: what.keyId,
+          secretHash: secretHashOf(secretOf(presented, rotations)),
+          overlapMs: what.overlapMs,
+          rotationId: String(rotations),
+        });
+        return;
+      }
+      default:
+        what satisfies never;
+    }
   }
 
   private happenTo(what: Extract<Happening, { readonly replica: number }>): void {

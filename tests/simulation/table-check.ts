@@ -23,7 +23,6 @@ interface Journal {
 /** Keeps the model beside the store, and looks at every table after every change. */
 export class TableCheck {
   readonly model: Model;
-  private readonly rules: Rules;
   private readonly store: SimulatedStore;
   private readonly budgets = new Map<
     string,
@@ -36,7 +35,6 @@ export class TableCheck {
 
   constructor(store: SimulatedStore, rules: Rules, presence: Presence) {
     this.store = store;
-    this.rules = rules;
     this.model = new Model(rules, presence);
   }
 
@@ -141,9 +139,10 @@ export class TableCheck {
         () => `running ${String(running)}, open ${String(open.length)}`,
       );
       is(
-        open.length <= this.rules.concurrency,
+        open.length <= this.model.account(id).slotsMost,
         "open reservations within the limit",
-        () => `${String(open.length)} are open, ${String(this.rules.concurrency)} may be`,
+        () =>
+          `${String(open.length)} are open, ${String(this.model.account(id).slotsMost)} could be`,
       );
     }
     for (const budget of observed.budgets) this.ensureWithin(budget);
