@@ -171,6 +171,10 @@ export const limits = {
   priceNanosMax: 1_000_000_000_000_000n,
   /** A price every week for four years; all of them are in one answer. */
   pricesOfListMax: 200,
+  /** How long a migration keeps requests behind the locks that it wants: far less than a statement of theirs may take. */
+  migrationLockMs: 100,
+  /** So often it tries, about a minute: what runs longer in the database keeps the new version from starting. */
+  migrationLockTries: 400,
   /** A name that a table and a path can show. */
   priceListNameMax: 64,
   /** Wrong operators' tokens of one address, the time in which they count, and how many addresses are remembered. */

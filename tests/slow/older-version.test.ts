@@ -1,35 +1,17 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { type Program, startLivingProgram } from "../cli/start-program.ts";
 import { startScriptedDeployment, textAnswer } from "../doubles/scripted-deployment.ts";
 import { postgresTests, startPostgres } from "../ledger/postgres-server.ts";
 import { openOperatorLedger } from "../service/operator-ledger.ts";
 import { configOf, formats, post } from "../service/start-service.ts";
+import { isOldestThere, unpackOldest } from "./oldest-version.ts";
 
 // The oldest version that may still open what this one leaves runs beside it, on one ledger.
 
-const run = promisify(execFile);
-const root = join(import.meta.dirname, "../..");
-/** It made schema 5 of SQLite and 7 of PostgreSQL, which every migration since names as the oldest that it suits. */
-const oldest = "23d94880577ccf662b19ceafa7ccbe3b5ca7007a";
-const isThere = await run("git", ["cat-file", "-e", `${oldest}^{commit}`], { cwd: root }).then(
-  () => true,
-  () => false,
-);
 const [chat] = formats;
-
-/** The first file of the oldest version, taken from the history of this repository. */
-async function unpackOldest(folder: string): Promise<string> {
-  const archive = join(folder, "oldest.tar");
-  await run("git", ["archive", "--output", archive, oldest, "src", "package.json"], { cwd: root });
-  await run("tar", ["-xf", archive, "-C", folder]);
-  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
-  return join(folder, "src/cli/main.ts");
-}
 
 async function runBesideEachOther(database: Readonly<Record<string, string>>): Promise<void> {
   await using opened = new AsyncDisposableStack();
@@ -82,11 +64,12 @@ async function runBesideEachOther(database: Readonly<Record<string, string>>): P
   expect((await ledger.verify([])).problems).toEqual([]);
 }
 
-it.runIf(isThere)("the oldest version that reads this schema runs beside this one, on SQLite", () =>
-  runBesideEachOther({}),
+it.runIf(isOldestThere)(
+  "the oldest version that reads this schema runs beside this one, on SQLite",
+  () => runBesideEachOther({}),
 );
 
-it.runIf(isThere && postgresTests)("and on PostgreSQL", async () => {
+it.runIf(isOldestThere && postgresTests)("and on PostgreSQL", async () => {
   await using server = await startPostgres();
   await runBesideEachOther({ TRIBUTARY_DATABASE_URL: await server.createDatabase("older") });
 });

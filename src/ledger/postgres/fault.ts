@@ -42,6 +42,11 @@ export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && conflicts.has(error.code ?? "");
 }
 
+/** Whether a lock was not free for as long as it may be waited for. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "55P03";
+}
+
 /** Whether the server answered, so that the connection is still in step. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError && error.severity === "ERROR";

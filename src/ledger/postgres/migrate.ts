@@ -1,8 +1,10 @@
+import { limits } from "../../limits.ts";
 import { newerSchema, oldestReader } from "../migrations/oldest-reader.ts";
 import { postgresMigrations } from "../migrations/postgres/migrations.ts";
 import { OperatorError } from "../operator-error.ts";
 import { numberOf, numberOrNullOf, textOf } from "../row.ts";
 import type { Database, Query } from "./database.ts";
+import { isLockTimeout } from "./fault.ts";
 import { functions } from "./functions.ts";
 
 /** What a start changed in the schema. */
@@ -52,6 +54,7 @@ export async function migrate(
     const from = await ensureKnown(query, name);
     if (from >= postgresMigrations.length) return null;
     if (from === 0) await query(statement("", createSchema));
+    else await lockTables(query);
     const missing = postgresMigrations.slice(from);
     for (const [index, migration] of missing.entries()) {
       if (migration.sql !== null) await query({ ...statement("", migration.sql), untimed: true });
@@ -73,6 +76,35 @@ export async function migrate(
 
 const liftTimeLimits =
   "select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '60000', true)";
+
+/**
+ * Locks all at once what the steps change, and lets go what it has got where one lock is not free: a request that holds one
+ * table and wants another would otherwise wait for a step that wants the first, and the server would end one of both.
+ */
+async function lockTables(query: Query): Promise<void> {
+  const { migrationLockMs, migrationLockTries } = limits;
+  await query(setLockTimeout, `${String(migrationLockMs)}ms`);
+  for (let tries = 1; ; tries += 1) {
+    await query(statement("", "savepoint unlocked"));
+    try {
+      await query(statement("", lockSteps));
+      break;
+    } catch (error) {
+      if (!isLockTimeout(error) || tries >= migrationLockTries) throw error;
+      await query(statement("", "rollback to savepoint unlocked"));
+      await new Promise((resolve) => setTimeout(resolve, migrationLockMs * Math.random()));
+    }
+  }
+  await query(setLockTimeout, "0");
+}
+
+const setLockTimeout = {
+  name: "migrate-lock-timeout",
+  text: "select set_config('lock_timeout', $1, true)",
+};
+// Every table that the first step made and a later one changes.
+const lockSteps =
+  "lock table tributary.account, tributary.api_key, tributary.reservation, tributary.entry, tributary.checkpoint";
 
 const createSchema = `
 create schema if not exists tributary;

@@ -14,6 +14,7 @@ import { limits } from "../../limits.ts";
 import { rateWindow } from "../migrations/sqlite/rate-tables.ts";
 import { newerSchema, oldestReader } from "../migrations/oldest-reader.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
+import { execUnread } from "../migrations/sqlite/unread-columns.ts";
 import { OperatorError } from "../operator-error.ts";
 import { faultKind, storeFault } from "./fault.ts";
 import { type FileGuard, watchFile } from "./file-guard.ts";
@@ -160,7 +161,7 @@ function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): vo
     if (version >= sqliteMigrations.length) return;
     for (const { steps } of sqliteMigrations.slice(version)) {
       for (const step of steps) {
-        if (typeof step === "string") database.exec(step);
+        if (typeof step === "string") execUnread(database, step);
         else step(database);
       }
     }
