@@ -23,5 +23,8 @@ alter table tributary.account add column price_list text collate "C";
 -- null: \`default\`; of older versions the prices of their settings.
 alter table tributary.reservation add column price_list text collate "C";
 -- null: as input. The reservation was made at the dearer of both.
-alter table tributary.reservation add column cached_input_nanos_per_million bigint check (cached_input_nanos_per_million >= 0);
+alter table tributary.reservation
+  add column cached_input_nanos_per_million bigint,
+  -- The rows that are there have null, so that none is read for the check.
+  add constraint reservation_cached_input_nanos_per_million_check check (cached_input_nanos_per_million >= 0) not valid;
 `;
