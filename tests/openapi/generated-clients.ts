@@ -55,9 +55,11 @@ export async function doTypescriptRecipe(
   writeFileSync(join(folder, "recipe.ts"), typescriptRecipe);
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   const document = join(scratch, "operators.json");
+  // Else a member of a request that has a default would have to be sent.
+  const generated = ["--output", "operators.d.ts", "--default-non-nullable", "false"];
   const options = ["--strict", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"];
   return runSteps(join(node, "node_modules/.bin"), folder, [
-    ["node_modules/.bin/openapi-typescript", document, "--output", "operators.d.ts"],
+    ["node_modules/.bin/openapi-typescript", document, ...generated],
     ["node_modules/.bin/tsc", "recipe.ts", ...options, "--allowImportingTsExtensions", "--noEmit"],
     [process.execPath, "recipe.ts", operators, token],
   ]);

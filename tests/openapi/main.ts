@@ -86,7 +86,7 @@ async function documentsOf(served: Served): Promise<readonly Document[]> {
     }),
   );
   for (const [index, { name }] of all.entries())
-    if (found[index] !== true) report(`the document for ${name}`, "it is not served");
+    if (found[index] !== true) process.stdout.write(`absent  the document for ${name}\n`);
   return all.filter((_document, index) => found[index] === true);
 }
 
