@@ -209,6 +209,12 @@ export const limits = {
   labelCharactersMax: 128,
   /** Characters of a reference of a movement and of an external id: payment providers' have under 100. */
   referenceCharactersMax: 200,
+  /** An account's metadata: as many pairs, and as long ones, as payment providers let their customers note. */
+  metadataPairsMax: 16,
+  metadataNameCharactersMax: 40,
+  metadataValueCharactersMax: 500,
+  /** Credits that a statement lists one by one; its sums have all of them. */
+  statementCreditsMax: 10_000,
   /** How long a ledger operation waits for another process on the same file; commands hold it for milliseconds. */
   ledgerBusyMs: 5_000,
   /** How often a SQLite store looks meanwhile whether the lock is free: a look costs 10 µs, a commit 0.3 ms and more. */

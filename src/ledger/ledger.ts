@@ -9,7 +9,8 @@ import type { ReplicaFacts, ReplicaRecord } from "./administration/replica-admin
 import type { AskedPrices, PriceList } from "./administration/price-administration.ts";
 import type { CreditFacts, Credited } from "./administration/credit-administration.ts";
 import type { EntryRow } from "./administration/entry-row.ts";
-import type { Page, ReceiptQuery } from "./administration/lists.ts";
+import type { AccountQuery, ReceiptQuery } from "./administration/lists.ts";
+import type { Statement } from "./administration/statement.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
   Account,
@@ -146,7 +147,7 @@ export interface LedgerAdministration<Secret extends string | null = string>
   extends OperatorsAdministration<Secret>, PriceAdministration, ReplicasAdministration {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
-  createAccount(name: string, creditNanos: CreditNanos): Promise<Account>;
+  createAccount(name: string, creditNanos: CreditNanos, patch?: AccountPatch): Promise<Account>;
   listAccounts(): Promise<readonly Account[]>;
   showAccount(id: string): Promise<Account>;
   /** Positive adds, negative takes back, never below what is held. `facts` null: a top-up. */
@@ -168,7 +169,7 @@ export interface LedgerAdministration<Secret extends string | null = string>
   findKey(id: string): Promise<KeyRecord | null>;
   /** Keys whose secrets begin so. */
   findKeys(prefix: string): Promise<readonly KeyRecord[]>;
-  pageAccounts(page: Page): Promise<readonly Account[]>;
+  pageAccounts(query: AccountQuery): Promise<readonly Account[]>;
   pageReceipts(query: ReceiptQuery): Promise<readonly Receipt[]>;
   /** Entries of an account's journal, newest first; `before` is a number of an entry, or null. */
   pageEntries(query: {
@@ -176,6 +177,8 @@ export interface LedgerAdministration<Secret extends string | null = string>
     readonly before: number | null;
     readonly rowsMax: number;
   }): Promise<readonly EntryRow[]>;
+  /** What moved the account's balance in a month, such as `2026-10`. */
+  readStatement(accountId: string, month: string): Promise<Statement>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */

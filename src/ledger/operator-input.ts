@@ -38,18 +38,16 @@ export function ensureNote(note: string | null): void {
     );
 }
 
-/** Throws unless a reference is a word or a line of another system. */
-export function ensureReference(reference: string | null): void {
-  if (reference !== null && !isLine(reference))
+/** Throws unless the name that another system has for something fits a line. */
+export function ensureLine(param: "reference" | "external_id", text: string | null): void {
+  if (text === null) return;
+  const most = limits.referenceCharactersMax;
+  if (text === "" || text.length > most || /\p{Cc}/u.test(text))
     throw new OperatorError(
       "invalid_value",
-      `A reference has 1 to ${String(limits.referenceCharactersMax)} characters, none of them control characters.`,
-      { param: "reference" },
+      `${param} has 1 to ${String(most)} characters, none of them control characters.`,
+      { param },
     );
-}
-
-function isLine(text: string): boolean {
-  return text !== "" && text.length <= limits.referenceCharactersMax && !/\p{Cc}/u.test(text);
 }
 
 /** Throws unless a table can print the name: not empty, not too long, no control characters. */

@@ -23,8 +23,9 @@ export function openStoreAdministration(
       const made = await run("createFirstAccount", { account, key, by });
       return made === null ? null : { ...made, secret };
     },
-    createAccount: (name, creditNanos) =>
-      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos, by }),
+    createAccount: (name, creditNanos, patch = {}) =>
+      run("createAccount", { id: newLedgerId("acct_"), name, creditNanos, patch, by }),
+    readStatement: (accountId, month) => run("readStatement", { accountId, month }),
     listAccounts: () => run("listAccounts", null),
     showAccount: (id) => run("showAccount", id),
     creditAccount: (id, amountNanos, facts) =>
@@ -32,7 +33,7 @@ export function openStoreAdministration(
     setAccountStatus: (id, status) => run("setAccountStatus", { id, status, by }),
     ...administerKeys(run, by),
     changeAccount: (id, to) => run("changeAccount", { id, ...to, by }),
-    pageAccounts: (page) => run("pageAccounts", page),
+    pageAccounts: (query) => run("pageAccounts", query),
     pageReceipts: (query) => run("pageReceipts", query),
     pageEntries: (query) => run("pageEntries", query),
     sealKeys: () => run("sealKeys", { ...newSealKey(), by }),

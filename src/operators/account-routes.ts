@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type EntryRow, entryToJson } from "../ledger/administration/entry-row.ts";
 import type { Account } from "../ledger/records.ts";
+import { versionHeader } from "./if-match.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import {
@@ -23,7 +24,15 @@ const list = defineRoute(
     method: "get",
     path: "/accounts",
     summary: "All accounts, newest first",
-    request: { query: z.strictObject(pageParameters) },
+    request: {
+      query: z.strictObject({
+        ...pageParameters,
+        external_id: z
+          .string()
+          .optional()
+          .openapi({ description: "the account that has it, or none" }),
+      }),
+    },
   },
   { status: 200, description: "a page of accounts", schema: pageSchema(accountSchema, "Account") },
 );
@@ -53,7 +62,7 @@ const change = defineRoute(
     method: "patch",
     path: "/accounts/{id}",
     summary: "Changes an account",
-    request: { params: idParameter, ...bodyOf(accountPatchSchema) },
+    request: { params: idParameter, headers: versionHeader, ...bodyOf(accountPatchSchema) },
   },
   answered,
 );
@@ -92,18 +101,19 @@ const entries = defineRoute(
 /** Adds the routes about accounts and their credit. */
 export function addAccountRoutes(app: OperatorApp): void {
   app.openapi(list, async (context) => {
-    const { cursor, limit } = context.req.valid("query");
-    const page = { after: startOf(cursor), rowsMax: limit + 1 };
-    const rows = await context.get("ledger").pageAccounts(page);
+    const { cursor, external_id: externalId = null, limit } = context.req.valid("query");
+    const query = { after: startOf(cursor), rowsMax: limit + 1, externalId };
+    const rows = await context.get("ledger").pageAccounts(query);
     return context.json(
       pageOf(rows, limit, { toJson: accountToJson, cursorOf: accountCursor }),
       200,
     );
   });
   app.openapi(create, async (context) => {
-    const { credit: creditNanos = 0n, name } = context.req.valid("json");
+    const { credit: creditNanos = 0n, name, ...rest } = context.req.valid("json");
     const ledger = await administer(context);
-    return context.json(accountToJson(await ledger.createAccount(name, creditNanos)), 200);
+    const account = await ledger.createAccount(name, creditNanos, accountPatchOf(rest));
+    return context.json(accountToJson(account), 200);
   });
   app.openapi(show, async (context) => {
     const account = await context.get("ledger").showAccount(context.req.valid("param").id);

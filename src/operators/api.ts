@@ -9,6 +9,7 @@ import { addOperatorRoutes } from "./operator-routes.ts";
 import { addPriceRoutes } from "./price-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
 import { addReportRoutes } from "./report-routes.ts";
+import { addStatementRoutes } from "./statement-routes.ts";
 import type { OperatorApp, OperatorVariables } from "./route.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import { addSessionRoutes, addSignIn } from "./session-routes.ts";
@@ -88,6 +89,7 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   addReportRoutes(app);
   addGenerationRoutes(app, parts);
   addServiceRoutes(app, parts);
+  addStatementRoutes(app);
   return app;
 }
 

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { OperatorError } from "../ledger/operator-error.ts";
 import type { ShownKey } from "../ledger/ledger.ts";
 import type { KeyRecord } from "../ledger/records.ts";
+import { versionHeader } from "./if-match.ts";
 import {
   administer,
   bodyOf,
@@ -76,7 +77,7 @@ const change = defineRoute(
     method: "patch",
     path: "/keys/{id}",
     summary: "Changes a key, from the next request on; null takes a limit or the expiry away",
-    request: { params: keyParameter, ...bodyOf(keyPatchSchema) },
+    request: { params: keyParameter, headers: versionHeader, ...bodyOf(keyPatchSchema) },
   },
   answered,
 );

@@ -11,6 +11,7 @@ export const leastRoles = {
   changeAccount: "billing",
   addCredit: "billing",
   listEntries: "viewer",
+  showStatement: "viewer",
   listKeys: "viewer",
   createKey: "billing",
   findKeys: "viewer",

@@ -6,6 +6,7 @@ import type { OperatorRecord } from "../ledger/administration/operator-administr
 import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import type { LedgerAdministration } from "../ledger/ledger.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
+import { versionOf } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
 import { leastRoles, mayAct, type OperationId } from "./roles.ts";
 
@@ -50,7 +51,13 @@ export function defineRoute<
 >(
   operationId: OperationId,
   route: Route,
-  answer: { readonly status: 200 | 202; readonly description: string; readonly schema: Answer },
+  answer: {
+    readonly status: 200 | 202;
+    readonly description: string;
+    readonly schema: Answer;
+    /** Media types that it is answered as too, where they are asked for. */
+    readonly texts?: readonly string[];
+  },
 ) {
   const least = leastRoles[operationId];
   return createRoute({
@@ -66,7 +73,12 @@ export function defineRoute<
     responses: {
       [answer.status]: {
         description: answer.description,
-        content: { "application/json": { schema: answer.schema } },
+        content: {
+          "application/json": { schema: answer.schema },
+          ...Object.fromEntries(
+            (answer.texts ?? []).map((type) => [type, { schema: z.string() }] as const),
+          ),
+        },
       },
       "4XX": problemAnswer,
       "5XX": problemAnswer,
@@ -102,7 +114,11 @@ function ensureJson({ req }: OperatorContext, required: boolean): void {
 export async function administer(
   context: OperatorContext,
 ): Promise<LedgerAdministration<string | null>> {
-  const by: ChangedBy = { actor: context.get("operator").id, once: await readOnce(context) };
+  const by: ChangedBy = {
+    actor: context.get("operator").id,
+    once: await readOnce(context),
+    ifVersion: versionOf(context.req.header("if-match")),
+  };
   return context.get("ledger").administer(by);
 }
 

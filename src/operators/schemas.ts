@@ -94,26 +94,39 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
   };
 }
 
+const accountFields = {
+  status: z.enum(["active", "disabled"]).optional(),
+  limits: z.strictObject(accountLimits).partial().optional(),
+  price_list: priceListName.optional(),
+  external_id: z
+    .string()
+    .min(1)
+    .max(limits.referenceCharactersMax)
+    .nullable()
+    .optional()
+    .openapi({ description: "the name that another system has for it: no two accounts share one" }),
+  metadata: z
+    .record(z.string(), z.string().nullable())
+    .nullable()
+    .optional()
+    .openapi({ description: "up to 16 pairs of strings, merged; null takes a pair away" }),
+};
+
 /** An account to make. */
 export const newAccountSchema = z
-  .strictObject({ name, credit: amount.optional() })
+  .strictObject({ name, credit: amount.optional(), ...accountFields })
   .openapi("NewAccount");
 
 /** What of an account to change. */
 export const accountPatchSchema = z
-  .strictObject({
-    name: name.optional(),
-    status: z.enum(["active", "disabled"]).optional(),
-    limits: z.strictObject(accountLimits).partial().optional(),
-    price_list: priceListName.optional(),
-  })
+  .strictObject({ name: name.optional(), ...accountFields })
   .openapi("AccountPatch");
 
 /** The patch in the ledger's words. */
 export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): AccountPatch {
-  const { limits: given, price_list: priceList, ...rest } = body;
-  const patch = { ...rest, priceList };
-  return given === undefined ? patch : { ...patch, limits: accountLimitsOf(given) };
+  const { external_id: externalId, limits: given, price_list: priceList, ...rest } = body;
+  const limited = given === undefined ? undefined : accountLimitsOf(given);
+  return { ...rest, externalId, priceList, limits: limited };
 }
 
 const callersSee = "callers see it beside the entry";

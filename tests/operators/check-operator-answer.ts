@@ -44,7 +44,9 @@ export function openOperatorsAnswerCheck(
   return {
     write: (text) => void pieces.push(text),
     end() {
-      const { schema, type } = answerOf(head);
+      const { schema, texts, type } = answerOf(head);
+      const [media = ""] = head.contentType.split(";");
+      if (texts.includes(media)) return;
       if (head.contentType !== type) report(`content-type ${head.contentType}, not ${type}`);
       if (!ajv.validate(schema, JSON.parse(pieces.join("")))) report(ajv.errorsText());
     },
@@ -54,17 +56,24 @@ export function openOperatorsAnswerCheck(
 // The document itself, and answers to requests for no known host.
 const unlooked: AnswerInspection = { write: () => {}, end: () => {} };
 
-function answerOf(head: AnswerHead): { readonly schema: object; readonly type: string } {
+/** `texts`: other media types that the document has for this answer. */
+function answerOf(head: AnswerHead): {
+  readonly schema: object;
+  readonly type: string;
+  readonly texts: readonly string[];
+} {
   const type = head.status < 300 ? "application/json" : "application/problem+json";
   const path = Object.keys(document.paths).find((template) =>
     new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(head.path),
   );
   const route = path === undefined ? undefined : document.paths[path]?.[head.method.toLowerCase()];
   if (head.status >= 300 || path === undefined || route === undefined)
-    return { schema: problem, type };
+    return { schema: problem, type, texts: [] };
   const at = ["paths", path, head.method.toLowerCase(), "responses", String(head.status)];
   const pointer = [...at, "content", type, "schema"]
     .map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")))
     .join("/");
-  return { schema: { $ref: `document#/${pointer}` }, type };
+  const answer = route.responses[String(head.status)] as { readonly content: object };
+  const texts = Object.keys(answer.content).filter((media) => media !== type);
+  return { schema: { $ref: `document#/${pointer}` }, type, texts };
 }

@@ -33,11 +33,36 @@ const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       before: null,
       rowsMax: 1,
     });
-    expect(entries).toMatchObject([{ balanceDeltaNanos: 25_000_000_000n, note: "payment 4711" }]);
+    expect(entries).toMatchObject([{ balanceDeltaNanos: 25_000_000_000n, reference: "pi_4711" }]);
+    const again = { kind: "top_up", reference: "pi_4711" } as const;
+    const repeated = await operators.ledger.creditAccount(account, 25_000_000_000n, again);
+    expect(repeated.entry).toEqual(entries[0]);
+  },
+  "A refund": async ({ answers, operators }) => {
+    expect(answers).toMatchObject([{ charged: "0.00014" }, { entry: { kind: "refund" } }]);
+    expect((await operators.ledger.showReceipt("req_1")).refundedNanos).toBe(3_000n);
+    expect((await operators.ledger.verify([])).problems).toEqual([]);
+  },
+  "The statement of a month": async ({ account, answers }) => {
+    expect(answers).toMatchObject([{ account, month: "2026-10", days: [] }]);
+    await Promise.resolve();
+  },
+  "A disputed charge": async ({ answers }) => {
+    const entries = [
+      { request: "req_1", kind: "settle" },
+      { request: "req_1" },
+      { kind: "credit" },
+    ];
+    expect(answers).toMatchObject([{ id: "req_1", charged: "0.00014" }, { data: entries }, {}]);
+    await Promise.resolve();
   },
   "Whose is a key": async ({ answers, key, operators }) => {
     expect(answers).toMatchObject([{ data: [] }, { id: key }]);
     expect((await operators.ledger.findKey(key))?.revokedAtMs).not.toBeNull();
+  },
+  "A monthly budget for a team": async ({ answers }) => {
+    expect(answers).toMatchObject([{ budget: { amount: "200" }, budget_left: "200" }]);
+    await Promise.resolve();
   },
   "Cut an account off now": async ({ account, operators }) => {
     expect((await operators.ledger.showAccount(account)).status).toBe("disabled");
@@ -63,7 +88,7 @@ const today = new Date();
 const firstOfMonth = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 1);
 
 const [, text = ""] = readDocument("docs/operator-api.md").split("\n## Recipes\n");
-const recipes = text
+const all = text
   .split(/^(?=\*\*)/m)
   .filter((part) => part.startsWith("**"))
   .map((part) => {
@@ -71,6 +96,8 @@ const recipes = text
     const blocks = [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
     return { title, script: blocks.join("") };
   });
+
+const recipes = all.filter(({ script }) => script.includes("curl "));
 
 let folder = "";
 beforeAll(async () => {
@@ -117,14 +144,30 @@ describe("the recipes of docs/operator-api.md", () => {
     expect(named).not.toContain(undefined);
   });
 
+  test("Disaster recovery", async () => {
+    const recovery = all.find(({ title }) => title.startsWith("Disaster recovery"));
+    const program = `${process.execPath} ${join(import.meta.dirname, "../../src/cli/main.ts")}`;
+    const script = `npm run -s tributary -- account create shop --credit 10\n${recovery?.script ?? ""}`;
+    const cwd = await mkdtemp(join(folder, "recovery-"));
+    const shown = script.replaceAll("npm run -s tributary --", program);
+    const { stdout } = await run("sh", ["-euc", shown], {
+      cwd,
+      env: { PATH: process.env["PATH"] },
+    });
+    expect(stdout).toMatch(/ok: 1 entry of 1 account.*continues the heads given\.\n$/);
+  });
+
   test.each(recipes)("$title", async ({ script, title }) => {
     const { stage, token } = await openStage();
     await using _ = stage.operators;
     const { account, key } = stage;
+    const request = "req_1";
+    if (script.includes("$request")) await stage.serve();
     const shown = script
       .replaceAll("http://127.0.0.1:8081", stage.operators.url)
       .replaceAll("2027-01-01T00:00:00Z", new Date(firstOfMonth).toISOString());
-    const env = { PATH: process.env["PATH"], HOME: folder, CURL_HOME: folder, token, account, key };
+    const given = { token, account, key, request };
+    const env = { PATH: process.env["PATH"], HOME: folder, CURL_HOME: folder, ...given };
     const { stdout } = await run("sh", ["-euc", shown], { env });
     const lines = stdout.trim().split("\n");
     const statuses = lines.filter((_line, at) => at % 2 === 1);

@@ -13,6 +13,7 @@ const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
   "PATCH /accounts/{id}": "billing",
   "POST /accounts/{id}/credits": "billing",
   "GET /accounts/{id}/entries": "viewer",
+  "GET /accounts/{id}/statements/{month}": "viewer",
   "GET /accounts/{id}/keys": "viewer",
   "POST /accounts/{id}/keys": "billing",
   "GET /keys": "viewer",

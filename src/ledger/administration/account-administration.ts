@@ -1,7 +1,15 @@
 import type { AccountLimits } from "../../admission/limits-in-force.ts";
 import { formatCredit } from "../../admission/price.ts";
 import { OperatorError } from "../operator-error.ts";
-import { ensureAmount, ensureLimits, ensureName, unknownAccount } from "../operator-input.ts";
+import {
+  ensureAmount,
+  ensureLimits,
+  ensureLine,
+  ensureName,
+  unknownAccount,
+} from "../operator-input.ts";
+import { type MetadataPatch, mergeMetadata } from "../metadata.ts";
+import { textOf } from "../row.ts";
 import {
   type Account,
   accountColumns,
@@ -10,15 +18,17 @@ import {
   type CreditNanos,
 } from "../records.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
-import { type ChangeContext, type Patch, present } from "./changed-by.ts";
 import { ensurePriceList } from "./price-administration.ts";
-import { ask, askOne, type Steps } from "./steps.ts";
+import { type ChangeContext, ensureVersion, type Patch, present } from "./changed-by.ts";
+import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
 
 /** An account to make. Ids and secrets come from outside, so that the store is a function of what it is given. */
 export interface NewAccount {
   readonly id: AccountId;
   readonly name: string;
   readonly creditNanos: CreditNanos;
+  /** What else to set; absent: nothing. */
+  readonly patch?: AccountPatch;
 }
 
 const find = `select ${accountColumns} from tributary.account where id = $1`;
@@ -42,9 +52,11 @@ export function* createAccount(order: NewAccount, context: ChangeContext): Steps
     const { actor } = context;
     yield { type: "move", movement: { ...starting, actor, kind: "credit", known: null } };
   }
-  const after = { name, credit: formatCredit(creditNanos) };
+  const made = yield* showAccount(id);
+  const written = yield* write(made, order.patch ?? {}, made.version);
+  const after = { name, credit: formatCredit(creditNanos), ...written?.changed.after };
   yield* audit(context, { action: "account.create", target: id, before: null, after });
-  return yield* showAccount(id);
+  return written?.after ?? made;
 }
 
 /** All accounts, oldest first. */
@@ -77,6 +89,8 @@ export interface AccountPatch {
   readonly limits?: Patch<AccountLimits> | undefined;
   /** null: `default`. */
   readonly priceList?: string | null | undefined;
+  readonly externalId?: string | null | undefined;
+  readonly metadata?: MetadataPatch | undefined;
 }
 
 /** Changes an account; one that is so already is left alone. */
@@ -87,39 +101,86 @@ export function* changeAccount(
   const row = yield* askOne(`${find} for no key update`, order.id);
   if (row === null) throw unknownAccount(order.id);
   const before = accountOf(row);
+  ensureVersion(before.version, context);
+  const written = yield* write(before, order, before.version + 1);
+  if (written === null) return before;
+  const { after, changed } = written;
+  yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
+  return after;
+}
+
+/** Writes what a patch changes, and answers it; null: nothing. */
+function* write(
+  before: Account,
+  patch: AccountPatch,
+  version: number,
+): Steps<{
+  readonly after: Account;
+  readonly changed: NonNullable<ReturnType<typeof changedFacts>>;
+} | null> {
   const after = {
     ...before,
-    name: order.name ?? before.name,
-    status: order.status ?? before.status,
-    limits: { ...before.limits, ...present(order.limits) },
-    priceList: order.priceList === undefined ? before.priceList : order.priceList,
-    version: before.version + 1,
+    name: patch.name ?? before.name,
+    status: patch.status ?? before.status,
+    limits: { ...before.limits, ...present(patch.limits) },
+    priceList: patch.priceList === undefined ? before.priceList : patch.priceList,
+    externalId: patch.externalId === undefined ? before.externalId : patch.externalId,
+    metadata: mergeMetadata(before.metadata, patch.metadata),
+    version,
   };
   ensureName("account", after.name);
   ensureLimits(after.limits);
   if (after.priceList !== null && after.priceList !== before.priceList)
     yield* ensurePriceList(after.priceList);
   const changed = changedFacts(factsOf(before), factsOf(after));
-  if (changed === null) return before;
-  yield* ask(
-    `update tributary.account set name = $2, status = $3, concurrent_requests = $4, requests_per_minute = $5,
-       output_tokens_max = $6, price_list = $7, version = version + 1 where id = $1`,
-    before.id,
-    after.name,
-    after.status,
-    after.limits.concurrentRequests,
-    after.limits.requestsPerMinute,
-    after.limits.outputTokensMax,
-    after.priceList,
-  );
-  yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
-  return after;
+  if (changed === null) return null;
+  if (after.externalId !== before.externalId) yield* ensureExternalId(after);
+  const columns = Object.entries(columnsOf(after));
+  const set = columns.map(([column], at) => `${column} = $${String(at + 2)}`).join(", ");
+  const values = columns.map(([, value]) => value);
+  yield* ask(`update tributary.account set ${set} where id = $1`, before.id, ...values);
+  return { after, changed };
 }
 
-function factsOf({ limits, name, priceList, status }: Account): AuditFacts {
+/** Throws where another account has the external id; of two changes at once the second finds that of the first. */
+function* ensureExternalId({ externalId, id }: Account): Steps<void> {
+  if (externalId === null) return;
+  ensureLine("external_id", externalId);
+  yield { type: "lock", name: "external-id" };
+  const other = yield* askOne(
+    "select id from tributary.account where external_id = $1 and id <> $2",
+    externalId,
+    id,
+  );
+  if (other === null) return;
+  throw new OperatorError(
+    "not_possible",
+    `${textOf(other, "id")} has the external id ${JSON.stringify(externalId)} already. Give another one, or take it from that account first.`,
+    { param: "external_id" },
+  );
+}
+
+/** What operators set, as the account's row has it. */
+function columnsOf(account: Account): Readonly<Record<string, StatementValue>> {
+  return {
+    name: account.name,
+    status: account.status,
+    concurrent_requests: account.limits.concurrentRequests,
+    requests_per_minute: account.limits.requestsPerMinute,
+    output_tokens_max: account.limits.outputTokensMax,
+    price_list: account.priceList,
+    external_id: account.externalId,
+    metadata_json: JSON.stringify(account.metadata),
+    version: account.version,
+  };
+}
+
+function factsOf({ externalId, limits, metadata, name, priceList, status }: Account): AuditFacts {
   return {
     name,
     status,
+    external_id: externalId,
+    metadata: JSON.stringify(metadata),
     concurrent_requests: limits.concurrentRequests,
     requests_per_minute: limits.requestsPerMinute,
     output_tokens_max: limits.outputTokensMax,

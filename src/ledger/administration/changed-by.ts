@@ -1,3 +1,5 @@
+import { OperatorError } from "../operator-error.ts";
+
 /** Who changes something: an operator's id, `user:NAME` of a command, or the service itself. */
 export type Actor = `oper_${string}` | `user:${string}` | "service";
 
@@ -15,6 +17,8 @@ export interface Once {
 export interface ChangedBy {
   readonly actor: Actor;
   readonly once: Once | null;
+  /** The version that what is changed has to have; absent: any. */
+  readonly ifVersion?: number | null;
 }
 
 /** What a change is asked for with. `by` absent: the service itself. */
@@ -24,6 +28,17 @@ export type Change<Order> = Order & { readonly by?: ChangedBy };
 export interface ChangeContext {
   readonly nowMs: number;
   readonly actor: Actor;
+  readonly ifVersion?: number | null;
+}
+
+/** Throws unless what is changed has the version that the change was made for. */
+export function ensureVersion(version: number, { ifVersion = null }: ChangeContext): void {
+  if (ifVersion === null || ifVersion === version) return;
+  throw new OperatorError(
+    "version_conflict",
+    `It has version ${String(version)} by now, and the change was made for ${String(ifVersion)}. Read it again, and send the change with its version.`,
+    { param: "if-match" },
+  );
 }
 
 /** What of a thing to change; what is undefined stays as it was. */

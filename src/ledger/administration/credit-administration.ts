@@ -3,9 +3,9 @@ import type { CreditKind } from "../journal.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
+  ensureLine,
   ensureNote,
   ensurePossible,
-  ensureReference,
   unknownAccount,
 } from "../operator-input.ts";
 import { type Account, accountColumns, accountOf, type CreditNanos } from "../records.ts";
@@ -68,7 +68,7 @@ export function* creditAccount(given: CreditOrder, context: ChangeContext): Step
 function ensureOrder({ amountNanos, kind, note, receipt, reference }: WholeOrder): void {
   ensureAmount(amountNanos);
   ensureNote(note);
-  ensureReference(reference);
+  ensureLine("reference", reference);
   if (receipt !== null && kind !== "refund")
     throw new OperatorError(
       "invalid_value",

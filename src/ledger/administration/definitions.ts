@@ -23,6 +23,7 @@ import {
 import { cancelGeneration, cancelledGenerations } from "./generation-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { runOnce } from "./once.ts";
+import { readStatement } from "./statement.ts";
 import {
   createOperator,
   findOperator,
@@ -67,6 +68,7 @@ const looks = {
   pageEntries,
   pagePriceLists,
   pageReceipts,
+  readStatement,
   showAccount,
   showPriceList,
 };
@@ -134,8 +136,8 @@ export const begunLooks: readonly Begun[] = Object.entries(looks).map(([name, be
 export const begunChanges: readonly Begun[] = Object.entries(changes).map(([name, begin]) => ({
   name,
   begin(argument, nowMs) {
-    const { actor, once } = (argument as Change<object>).by ?? byService;
-    const context = { nowMs, actor };
+    const { actor, ifVersion = null, once } = (argument as Change<object>).by ?? byService;
+    const context = { nowMs, actor, ifVersion };
     const start = (): Steps<unknown> => begin(argument as never, context);
     return once === null ? start() : runOnce(once, context, start);
   },

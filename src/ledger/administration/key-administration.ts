@@ -13,7 +13,7 @@ import {
 import { limits } from "../../limits.ts";
 import { budgetFacts, patchedBudget, setBudget } from "./budget-administration.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
-import { type ChangeContext, type Patch, present } from "./changed-by.ts";
+import { type ChangeContext, ensureVersion, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
 
 /** When a key may be used, for what and how much; what is absent is as a new key has it, or stays. */
@@ -71,6 +71,7 @@ export function* changeKey(
   context: ChangeContext,
 ): Steps<KeyRecord> {
   const before = yield* lockKey(order.id, context);
+  ensureVersion(before.version, context);
   if (before.revokedAtMs !== null) throw revoked(before);
   const after = patched(before, order);
   const changed = changedFacts(factsOf(before), factsOf(after));

@@ -37,9 +37,15 @@ export interface ReceiptQuery extends Page {
   readonly chargedAtLeastNanos: bigint | null;
 }
 
+/** Which accounts to list; absent or null: not asked for. */
+export interface AccountQuery extends Page {
+  readonly externalId?: string | null;
+}
+
 /** A page of the accounts. */
-export function* pageAccounts(page: Page): Steps<readonly Account[]> {
-  const { text, values } = conditions([], page, ["created_at_ms", "id"]);
+export function* pageAccounts(query: AccountQuery): Steps<readonly Account[]> {
+  const filters = [["external_id =", query.externalId ?? null]] as const;
+  const { text, values } = conditions(filters, query, ["created_at_ms", "id"]);
   const rows = yield* ask(`select ${accountColumns} from tributary.account ${text}`, ...values);
   return rows.map(accountOf);
 }

@@ -19,7 +19,7 @@ export type Step =
   | { readonly type: "try-lock"; readonly name: string };
 
 /** What one transaction at a time may do; the others wait. */
-export type LockName = "first";
+export type LockName = "first" | "external-id";
 
 /** A change of an account's balance that no request made. */
 export type OperatorMovement = {

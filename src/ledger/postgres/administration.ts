@@ -23,7 +23,7 @@ const moveCredit = {
     from tributary.move_credit($1, $2, $3, $4, $5, $6, $7, $8)`,
 };
 const lock = { name: "advisory-lock", text: "select pg_advisory_xact_lock($1)" };
-const lockNumbers = { first: 92_706_122_727_426n };
+const lockNumbers = { first: 92_706_122_727_426n, "external-id": 92_706_122_727_428n };
 const tryLock = {
   name: "try-advisory-lock",
   text: "select 1 as one where pg_try_advisory_xact_lock(hashtextextended($1, 92706122727427))",

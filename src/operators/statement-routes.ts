@@ -1,0 +1,105 @@
+import { z } from "@hono/zod-openapi";
+import {
+  statementPolicy,
+  statementToCsv,
+  statementToJson,
+  statementToPage,
+} from "../ledger/statement-text.ts";
+import { defineRoute, type OperatorApp } from "./route.ts";
+
+const credits = z.string().openapi({ description: "credits, as a decimal string" });
+
+/** What moved the balance of an account in a month. */
+export const statementSchema = z
+  .object({
+    account: z.string(),
+    name: z.string(),
+    external_id: z.string().nullable(),
+    month: z.string().openapi({ description: "of UTC, such as 2026-10" }),
+    opening_balance: credits,
+    top_ups: credits.openapi({ description: "an account's starting credit among them" }),
+    grants: credits,
+    refunds: credits,
+    corrections: credits,
+    charged: credits.openapi({ description: "what requests cost that ended in the month" }),
+    closing_balance: credits,
+    days: z.array(z.object({ day: z.string(), requests: z.int(), charged: credits })),
+    credits: z.array(
+      z.object({
+        sequence: z.int(),
+        at: z.string(),
+        kind: z.string(),
+        amount: credits,
+        reference: z.string().nullable(),
+        receipt: z.string().nullable(),
+        note: z.string().nullable(),
+      }),
+    ),
+    credits_total: z.int().openapi({ description: "more than `credits` lists where it is larger" }),
+    head: z
+      .string()
+      .nullable()
+      .openapi({ description: "of the last entry before the month's end" }),
+  })
+  .openapi("Statement");
+
+const formats = ["json", "csv", "html"] as const;
+
+const show = defineRoute(
+  "showStatement",
+  {
+    method: "get",
+    path: "/accounts/{id}/statements/{month}",
+    summary: "What moved the balance of an account in a month, as JSON, CSV or a page to print",
+    request: {
+      params: z.object({
+        id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }),
+        month: z.string().openapi({ example: "2026-10" }),
+      }),
+      query: z.strictObject({
+        format: z
+          .enum(formats)
+          .optional()
+          .openapi({ description: "goes before what `Accept` asks for" }),
+      }),
+    },
+  },
+  {
+    status: 200,
+    description: "the statement",
+    schema: statementSchema,
+    texts: ["text/csv", "text/html"],
+  },
+);
+
+/** Adds the route of statements. */
+export function addStatementRoutes(app: OperatorApp): void {
+  app.openapi(show, async (context) => {
+    const { id, month } = context.req.valid("param");
+    const json = statementToJson(await context.get("ledger").readStatement(id, month));
+    const { format = askedFor(context.req.header("accept") ?? "") } = context.req.valid("query");
+    switch (format) {
+      case "csv":
+        return context.body(statementToCsv(json), 200, {
+          "content-type": "text/csv; charset=utf-8",
+          "content-disposition": `attachment; filename="${json.account}-${json.month}.csv"`,
+        }) as never;
+      case "html":
+        return context.body(statementToPage(json), 200, {
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": statementPolicy,
+          "x-content-type-options": "nosniff",
+        }) as never;
+      case "json":
+        return context.json(json, 200);
+      default:
+        return format satisfies never;
+    }
+  });
+}
+
+/** A browser asks for text/html first, and a program for nothing or for JSON. */
+function askedFor(accept: string): (typeof formats)[number] {
+  if (accept.includes("application/json")) return "json";
+  return formats.find((one) => accept.includes(`text/${one}`)) ?? "json";
+}
