@@ -29,6 +29,7 @@ const places: Record<string, string> = {
   prices: "prices",
   operators: "operators",
   audit: "audit",
+  settings: "settings",
 };
 
 beforeAll(async () => {

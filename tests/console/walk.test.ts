@@ -133,6 +133,32 @@ test("a request of a real client is seen running, settles, and its receipt is ri
   await ensureUsable();
 });
 
+test("a running request is cancelled, and its caller learns that and pays nothing", async () => {
+  service.deployment.answerNext(
+    { type: "write", bytes: chunk({ content: "Endless" }) },
+    { type: "hang" },
+  );
+  const client = new OpenAI({ apiKey: secret, baseURL: `${service.url}/v1`, maxRetries: 0 });
+  const stream = await client.chat.completions.create({
+    model: "service-llm",
+    messages: [{ role: "user", content: "Go on." }],
+    stream: true,
+  });
+  const ended = (async () => {
+    for await (const part of stream) void part;
+  })().catch((error: unknown) => String(error));
+  await visit("running");
+  await page.getByRole("button", { name: /^Cancel the request req_/ }).click();
+  await page.getByText("is charged nothing").waitFor();
+  await ensureUsable();
+  await button("Cancel the request").click();
+  await page.getByText("It ends within seconds").waitFor();
+  expect(await ended).toContain("operator");
+  await page.getByText("Nothing runs at the moment").waitFor();
+  await page.getByRole("rowheader", { name: "cancelled_by_operator" }).waitFor();
+  await ensureUsable();
+});
+
 test("a caller sees the account with the key, asks, and leaves the key nowhere", async () => {
   const caller = await openPage(browser);
   await caller.page.goto(service.url);

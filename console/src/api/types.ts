@@ -8,8 +8,17 @@ import type {
   receiptSchema,
   shownOperatorSchema,
   usageSchema,
+  verificationSchema,
 } from "../../../src/operators/schemas.ts";
 import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
+import type {
+  deploymentSchema,
+  generationSchema,
+  refusalSchema,
+  replicaSchema,
+  settingSchema,
+  statusSchema,
+} from "../../../src/operators/service-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
 
 // What the API answers, as the service's own schemas document it: only types cross, no code does.
@@ -26,6 +35,20 @@ export type Entry = z.output<typeof entrySchema>;
 export type Receipt = z.output<typeof receiptSchema>;
 /** A price list with its prices. */
 export type PriceList = z.output<typeof priceListSchema>;
+/** A request that runs. */
+export type Generation = z.output<typeof generationSchema>;
+/** A request that was refused or failed. */
+export type Refusal = z.output<typeof refusalSchema>;
+/** Where tokens come from. */
+export type Deployment = z.output<typeof deploymentSchema>;
+/** The replicas of the service. */
+export type Status = z.output<typeof statusSchema>;
+/** A process that serves. */
+export type Replica = z.output<typeof replicaSchema>;
+/** A setting with its source. */
+export type Setting = z.output<typeof settingSchema>;
+/** How the last verification of the ledger went. */
+export type Verification = z.output<typeof verificationSchema>;
 /** Sums of one group of requests. */
 export type Usage = z.output<typeof usageSchema>;
 /** A row of the audit log. */

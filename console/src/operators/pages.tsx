@@ -10,6 +10,7 @@ import { PricesPage } from "./pages/prices.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { ReceiptsPage } from "./pages/receipts.tsx";
 import { RunningPage } from "./pages/running.tsx";
+import { SettingsPage } from "./pages/settings.tsx";
 
 /** The sections, as the navigation has them. */
 export const sections: readonly {
@@ -37,6 +38,7 @@ export const sections: readonly {
     pages: [
       { path: "operators", title: "Operators" },
       { path: "audit", title: "Audit" },
+      { path: "settings", title: "Settings" },
     ],
   },
 ];
@@ -67,5 +69,6 @@ const pages: Readonly<Record<string, (query: URLSearchParams) => Found>> = {
   playground: () => ({ title: "Playground", view: <PlaygroundPage /> }),
   prices: () => ({ title: "Prices", view: <PricesPage /> }),
   operators: () => ({ title: "Operators", view: <OperatorsPage /> }),
+  settings: () => ({ title: "Settings", view: <SettingsPage /> }),
   audit: (query) => ({ title: "Audit", view: <AuditPage query={query} /> }),
 };

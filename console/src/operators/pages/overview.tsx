@@ -1,15 +1,17 @@
 import { get } from "../../api/client.ts";
-import type { Page, Receipt, Usage } from "../../api/types.ts";
+import type { Page, Refusal, Status, Usage } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Figure, Figures, PageHead, Section, Tabs } from "../../components/page.tsx";
 import { Plot } from "../../components/plot.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
 import { textOf, unitsOf } from "../../exact.ts";
+import { Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { bucketsOf, isRange, type RangeName, ranges } from "../../time-ranges.ts";
 import { countText, creditText, shortCount, timeText } from "../../words.ts";
 
 const everyMs = 30_000;
+const nowEveryMs = 5_000;
 
 /** What runs, and what was used over a time. */
 export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
@@ -33,21 +35,57 @@ export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
+/** Refusals that are looked at for the figure; the page of what runs has them all. */
+const refusalsMax = 500;
+
 function RunningNow() {
   const load = useLoad(
-    "running",
-    (signal) => get<Page<Receipt>>("/generations", { query: { limit: 500 }, signal }),
-    everyMs,
+    "now",
+    async (signal) => {
+      const [status, refusals] = await Promise.all([
+        get<Status>("/status", { signal }),
+        get<Page<Refusal> & { readonly since: string }>("/refusals", {
+          query: { limit: refusalsMax },
+          signal,
+        }),
+      ]);
+      return { status, refusals };
+    },
+    nowEveryMs,
   );
   return (
     <Section title="Now">
       <Loaded load={load} what="what runs">
-        {({ data, next_cursor: next }) => (
+        {({ refusals, status: { replicas } }) => (
           <Figures>
             <Figure name="Running requests" href={linkTo(["running"])}>
               <span class="number">
-                {countText(data.length)}
-                {next === null ? "" : " or more"}
+                {countText(replicas.reduce((sum, { running }) => sum + running, 0))}
+              </span>
+            </Figure>
+            <Figure
+              name="Replicas"
+              href={linkTo(["settings"])}
+              note={
+                replicas.every(({ ready }) => ready)
+                  ? "ready"
+                  : replicas.flatMap(({ reasons }) => Object.values(reasons)).join("; ")
+              }
+            >
+              <span class="number">{countText(replicas.length)}</span>
+            </Figure>
+            <Figure
+              name="Refused or failed"
+              href={linkTo(["running"])}
+              note={
+                <>
+                  {codesText(refusals.data)} since <Time at={refusals.since} />
+                </>
+              }
+            >
+              <span class="number">
+                {countText(refusals.data.length)}
+                {refusals.next_cursor === null ? "" : " or more"}
               </span>
             </Figure>
           </Figures>
@@ -55,6 +93,17 @@ function RunningNow() {
       </Loaded>
     </Section>
   );
+}
+
+/** The codes with how often each came, the most frequent first. */
+function codesText(refusals: readonly Refusal[]): string {
+  const counts = new Map<string, number>();
+  for (const { code } of refusals) counts.set(code, (counts.get(code) ?? 0) + 1);
+  return [...counts]
+    .toSorted(([, one], [, other]) => other - one)
+    .slice(0, 3)
+    .map(([code, count]) => `${code} ${String(count)}`)
+    .join(", ");
 }
 
 function UsageOverview({ range }: { readonly range: RangeName }) {
@@ -77,6 +126,13 @@ function UsageOverview({ range }: { readonly range: RangeName }) {
   );
 }
 
+/** When the hour or day begins that a row is of. */
+function beginOf(row: Usage, by: "hour" | "day"): number {
+  const named: Readonly<Record<string, unknown>> = row;
+  const text = named[by] ?? named["group"];
+  return typeof text === "string" ? Date.parse(text) : Number.NaN;
+}
+
 const counted = ["requests", "input_tokens", "cached_input_tokens", "output_tokens"] as const;
 
 function UsagePlots({
@@ -88,20 +144,20 @@ function UsagePlots({
   readonly rows: readonly Usage[];
   readonly range: RangeName;
 }) {
-  const { widthMs } = ranges[range];
+  const { by, widthMs } = ranges[range];
   const sum = (of: (row: Usage) => bigint): bigint =>
     rows.reduce((total, row) => total + of(row), 0n);
   const column = (name: (typeof counted)[number]): readonly number[] => {
     const values = buckets.map(() => 0);
     for (const row of rows) {
-      const at = buckets.indexOf(Date.parse(row.group));
+      const at = buckets.indexOf(beginOf(row, by));
       if (at >= 0) values[at] = (values[at] ?? 0) + row[name];
     }
     return values;
   };
   const charged = buckets.map((begin) =>
     rows
-      .filter(({ group }) => Date.parse(group) === begin)
+      .filter((row) => beginOf(row, by) === begin)
       .reduce((total, row) => total + unitsOf(row.charged, 9), 0n),
   );
   if (rows.length === 0)
