@@ -14,13 +14,15 @@ type Json = Readonly<Record<string, unknown>>;
 interface AfarCall {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
-  readonly body?: Json;
+  /** From what the path answers now, where it is a function. */
+  readonly body?: Json | ((now: Json) => Json);
   /** What of the answer the command prints; absent: all of it. */
   readonly shown?: (answer: Json) => unknown;
 }
 
 const account = (id: string): string => `/accounts/${encodeURIComponent(id)}`;
 const key = (id: string): string => `/keys/${encodeURIComponent(id)}`;
+const priceList = (name: string): string => `/price_lists/${encodeURIComponent(name)}`;
 const changeOf = (path: string, body: Json): AfarCall => ({ method: "PATCH", path, body });
 const dataOf = ({ data }: Json): unknown => data;
 const creditedOf = ({ account: credited }: Json): unknown => credited;
@@ -42,6 +44,25 @@ const calls: Readonly<Record<string, (words: readonly string[], options: Options
   }),
   "account disable": ([id = ""]) => changeOf(account(id), { status: "disabled" }),
   "account enable": ([id = ""]) => changeOf(account(id), { status: "active" }),
+  "account price": ([id = "", list]) => changeOf(account(id), { price_list: list }),
+  "price list": () => ({ method: "GET", path: "/price_lists", shown: dataOf }),
+  "price show": ([name = ""]) => ({ method: "GET", path: priceList(name) }),
+  "price create": ([name], options) => ({
+    method: "POST",
+    path: "/price_lists",
+    body: { name, prices: [pricesOf(options)] },
+  }),
+  "price change": ([name = ""], options) => {
+    const given = pricesOf(options);
+    const prices = (now: Json): Json => ({
+      prices: [...pricesBut(now, given.effective_from), given],
+    });
+    return { method: "PATCH", path: priceList(name), body: prices };
+  },
+  "price remove": ([name = ""], { from }) => {
+    const prices = (now: Json): Json => ({ prices: pricesBut(now, timeOver(from, "--from")) });
+    return { method: "PATCH", path: priceList(name), body: prices };
+  },
   "key create": ([id = ""], { expires, name, scopes }) => ({
     method: "POST",
     path: `${account(id)}/keys`,
@@ -103,7 +124,9 @@ export function addUrl(
 
 async function fromAfar(shell: Shell, url: string, call: AfarCall): Promise<Outcome> {
   const { body, method, path, shown = (answer: Json) => answer } = call;
-  const given = body === undefined ? {} : { body: JSON.stringify(body) };
+  const now = typeof body === "function" ? await askApi(shell, { method: "GET", path, url }) : {};
+  const sent = typeof body === "function" ? body(now) : body;
+  const given = sent === undefined ? {} : { body: JSON.stringify(sent) };
   const first = await askApi(shell, { method, path, url, ...given });
   let json = shown(first);
   if (!Array.isArray(json)) return { json, text: linesOf(json as Json) };
@@ -114,6 +137,19 @@ async function fromAfar(shell: Shell, url: string, call: AfarCall): Promise<Outc
     next = page["next_cursor"];
   }
   return { json, text: tableOf(json as readonly Json[]) };
+}
+
+/** Prices as the options of a command name them. */
+function pricesOf(options: Options) {
+  const { cachedInput, from, input, output } = options;
+  const effectiveFrom = timeToCome(from, "--from");
+  return { input, cached_input: cachedInput, output, effective_from: effectiveFrom };
+}
+
+/** The prices of a list but those that hold from that time on. */
+function pricesBut({ prices }: Json, from: string | undefined): readonly unknown[] {
+  const all = prices as readonly { readonly effective_from: string | null }[];
+  return all.filter((price) => price.effective_from !== from);
 }
 
 function withSecret(made: Json, name: "key" | "token"): Json {
@@ -142,9 +178,9 @@ function cell(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function timeToCome(text: string | undefined): string | undefined {
+function timeToCome(text: string | undefined, option = "--expires"): string | undefined {
   if (text === undefined) return undefined;
-  return new Date(readFutureTime(text, "--expires", Date.now())).toISOString();
+  return new Date(readFutureTime(text, option, Date.now())).toISOString();
 }
 
 function timeOver(text: string | undefined, option: string): string | undefined {

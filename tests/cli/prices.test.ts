@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startOperators } from "../operators/start-operators.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openFakeEngine } from "./fake-engine.ts";
@@ -81,6 +82,31 @@ describe("price", () => {
     const result = await run("price", "create", "bad", ...options);
     expect(result).toMatchObject({ exitCode: 2, stdout: "" });
     expect(result.stderr).toContain(words);
+  });
+
+  it("does the same from afar with --url", async () => {
+    await using operators = await startOperators();
+    const ask = openRecordingShell(folder, { TRIBUTARY_OPERATOR_TOKEN: operators.token });
+    const afar = async (...argv: readonly string[]): Promise<unknown> => {
+      const result = await ask(...argv, "--url", operators.url, "--json");
+      expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+      return JSON.parse(result.stdout) as unknown;
+    };
+    const now = { input: "1", cached_input: "0.1", output: "3" };
+    const options = ["--input", "1", "--cached-input", "0.1", "--output", "3"];
+    expect(await afar("price", "create", "afar", ...options)).toMatchObject({ prices: [now] });
+    const change = ["price", "change", "afar", "--input", "2", "--output", "8", "--from"];
+    await afar(...change, "2098-01-01");
+    expect(await afar(...change, "2099-01-01")).toMatchObject({
+      prices: [now, { input: "2" }, { effective_from: "2099-01-01T00:00:00.000Z" }],
+    });
+    expect(await afar("price", "remove", "afar", "--from", "2098-01-01")).toMatchObject({
+      prices: [now, { effective_from: "2099-01-01T00:00:00.000Z" }],
+    });
+    expect(await afar("price", "list")).toMatchObject([{ name: "afar" }, { name: "default" }]);
+    expect(await afar("price", "show", "default")).toMatchObject({ source: "settings" });
+    const { id } = (await afar("account", "create", "shop")) as { id: string };
+    expect(await afar("account", "price", id, "afar")).toMatchObject({ price_list: "afar" });
   });
 
   it("has `doctor` say whose prices hold", async () => {
