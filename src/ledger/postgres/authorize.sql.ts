@@ -1,6 +1,12 @@
+import { leastCostNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import { joinPrice } from "../price-list.ts";
 import { planned } from "./accounts.sql.ts";
+
+const dearestLeastNanos = leastCostNanos({
+  inputNanosPerMillion: limits.priceNanosMax,
+  outputNanosPerMillion: limits.priceNanosMax,
+});
 
 /**
  * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.
@@ -37,7 +43,7 @@ declare
 begin
   now := coalesce(_at_ms, tributary.now_ms());
   select k.secret_hash, k.previous_hash, k.previous_until_ms, a.concurrent_requests,
-      least(coalesce(a.requests_per_minute, _limit), k.requests_per_minute) as rate_limit,
+      a.balance_nanos, least(coalesce(a.requests_per_minute, _limit), k.requests_per_minute) as rate_limit,
       tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, a.status, k.scopes,
         case when _least <> 0 then 'generate' when _ticket is null then 'read' end, now) as refusal
     into _found
@@ -64,7 +70,8 @@ begin
     if fits_at is not null then verdict := 'rate'; return; end if;
   end if;
   verdict := 'known';
-  if _least <> 0 then
+  -- Most balances pay for the smallest request whatever a price may be, and then no price is looked up.
+  if _least <> 0 and _found.balance_nanos < ${String(dearestLeastNanos)} then
     select account.balance_nanos, account.held_nanos,
         coalesce(tributary.cost_nanos(${String(limits.inputBoundPerRequest)}, 1,
           greatest(price.input_nanos_per_million, price.cached_input_nanos_per_million),

@@ -49,4 +49,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0018-own-prices", oldest: 7, sql: authorizeWithOwnPrices },
   { name: "0019-limits", oldest: 7, sql: authorizeWithLimits },
   { name: "0020-budget-rules", oldest: 7, sql: budgetRules },
+  { name: "0021-prices-when-needed", oldest: 7, sql: null },
 ];
