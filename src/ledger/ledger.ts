@@ -238,8 +238,8 @@ export interface OperatorsAdministration<Secret extends string | null = string> 
 
 /** What of the operator's half is about what runs. */
 export interface ReplicasAdministration {
-  /** Ends a running request soon, for nothing; its receipt as it is now. */
-  cancelGeneration(requestId: string): Promise<Receipt>;
+  /** Ends a running request soon, for nothing. */
+  cancelGeneration(requestId: string): Promise<RequestId>;
   /** Running requests, of all processes, that were cancelled so. */
   cancelledGenerations(): Promise<readonly RequestId[]>;
   /** Says what a replica is; answers what was asked of it meanwhile. */

@@ -81,7 +81,8 @@ export function addGenerationRoutes(
   });
   app.openapi(cancel, async (context) => {
     const ledger = await administer(context);
-    const receipt = await ledger.cancelGeneration(context.req.valid("param").request_id);
+    const id = await ledger.cancelGeneration(context.req.valid("param").request_id);
+    const receipt = await ledger.showReceipt(id);
     // The replica that is asked need not wait for its next renewal.
     service.look();
     return context.json(generationToJson(receipt, { cancelled: true, tokens: null }), 202);

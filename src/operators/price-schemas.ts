@@ -45,9 +45,14 @@ const prices = z
         description: "they hold from then on, until the next; absent or null: from now on",
       }),
       input: price,
-      cached_input: price.nullable().optional().openapi({
-        description: "of input tokens that the deployment had in its cache; absent: as `input`",
-      }),
+      cached_input: price
+        .nullable()
+        .optional()
+        .openapi({
+          // Else the type of a price stands, which is never null.
+          type: ["string", "null"],
+          description: "of input tokens that the deployment had in its cache; absent: as `input`",
+        }),
       output: price,
     }),
   )

@@ -206,8 +206,7 @@ describe.each([
       const olga = ledger.administer({ actor: "oper_olga", once: null });
       expect(await refusal(olga.cancelGeneration("req_none"))).toBe("not_found");
       expect(await ledger.cancelledGenerations()).toEqual([]);
-      const cancelled = await olga.cancelGeneration("req_cancel");
-      expect(cancelled).toMatchObject({ requestId: "req_cancel", state: "open" });
+      expect(await olga.cancelGeneration("req_cancel")).toBe("req_cancel");
       await olga.cancelGeneration("req_cancel");
       expect(await ledger.cancelledGenerations()).toEqual(["req_cancel"]);
       expect([...(await ledger.renew(["req_cancel"]))]).toEqual(["req_cancel"]);

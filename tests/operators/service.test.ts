@@ -57,6 +57,12 @@ test("what runs is listed with its tokens so far, and cancelled", async () => {
   const cancelled = await operators.ask(`/api/v1/generations/${id}`, { method: "DELETE" });
   expect(cancelled).toMatchObject({ status: 202, json: { id, cancelling: true } });
   expect(looks).toBe(1);
+  // An answer is kept for a repeat.
+  for (let tries = 0; tries < 2; tries += 1) {
+    const headers = { "idempotency-key": "stop" };
+    const again = await operators.ask(`/api/v1/generations/${id}`, { method: "DELETE", headers });
+    expect(again).toMatchObject({ status: 202, json: { id } });
+  }
   const [marked] = (await operators.ask("/api/v1/generations")).json["data"] as Json[];
   expect(marked).toMatchObject({ id, cancelling: true });
   const log = await operators.ask(`/api/v1/audit?target=${id}`);

@@ -1,5 +1,5 @@
 import { OperatorError } from "../operator-error.ts";
-import { type Receipt, receiptColumns, receiptOf } from "../receipt.ts";
+import { receiptColumns, receiptOf } from "../receipt.ts";
 import type { RequestId } from "../records.ts";
 import { idOf } from "../row.ts";
 import { audit } from "./audit.ts";
@@ -13,7 +13,7 @@ import { ask, askOne, type Steps } from "./steps.ts";
 export function* cancelGeneration(
   { requestId }: { readonly requestId: string },
   context: ChangeContext,
-): Steps<Receipt> {
+): Steps<RequestId> {
   const row = yield* askOne(
     `select ${receiptColumns} from tributary.reservation where request_id = $1`,
     requestId,
@@ -42,7 +42,7 @@ export function* cancelGeneration(
       "not_possible",
       `Request ${requestId} has ended already. Its receipt says how.`,
     );
-  return receipt;
+  return receipt.requestId;
 }
 
 /** The running requests, of all processes, that an operator has cancelled. */
