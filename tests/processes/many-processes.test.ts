@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { delta, finish, openGate } from "../doubles/scripted-deployment.ts";
+import { openOperatorsAnswerCheck } from "../operators/check-operator-answer.ts";
 import { formats, post } from "../service/start-service.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
 import { countedIn, type ManyProcesses, startProcesses } from "./start-processes.ts";
 
 const body = { ...formats[0].body, max_completion_tokens: 1_000, stream: true };
@@ -38,6 +40,31 @@ test("three processes spend what an account has and no more, count together, and
   });
   expect(await textOf(`${url}/metrics`)).toContain("\ntributary_running_generations 10\n");
 
+  // Operators see and cancel what each of the processes serves.
+  inspectWith(openOperatorsAnswerCheck);
+  const { secret: token } = await ledger.createOperator({
+    name: "o",
+    role: "owner",
+    expiresAtMs: null,
+  });
+  const [, operators = ""] = await service.program.waitFor(/"address":"(http:[^"]+)"/);
+  const askOperators = async (method: string, path: string): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${operators}/api/v1${path}`, { method, headers })).json();
+  };
+  const { data: running } = (await askOperators("GET", "/generations")) as {
+    data: { id: string; output_tokens_so_far: number | null }[];
+  };
+  expect(running.map((one) => one.output_tokens_so_far)).toEqual(Array(10).fill(1));
+  await askOperators("DELETE", `/generations/${running[0]?.id ?? ""}`);
+  await expect
+    .poll(() => askOperators("GET", "/refusals"))
+    .toMatchObject({
+      data: expect.arrayContaining([
+        expect.objectContaining({ request: running[0]?.id, code: "cancelled_by_operator" }),
+      ]) as unknown,
+    });
+
   // What is told to the one that started the others is told to all.
   service.program.signal("SIGTERM");
   await service.program.waitFor(/"event":"draining"/);
@@ -55,10 +82,11 @@ test("three processes spend what an account has and no more, count together, and
   expect(countedIn(metrics, "tributary_requests_total")).toBeGreaterThanOrEqual(26);
   gate.open();
   const texts = await Promise.all(answers.map((answer) => answer.text()));
-  expect(texts.filter((text) => text.endsWith("data: [DONE]\n\n"))).toHaveLength(10);
+  expect(texts.filter((text) => text.endsWith("data: [DONE]\n\n"))).toHaveLength(9);
+  expect(texts.filter((text) => text.includes("cancelled_by_operator"))).toHaveLength(1);
   expect(await service.program.exited).toBe(0);
   expect(await ledger.showAccount(accountId)).toMatchObject({
-    balanceNanos: 40_000_000n - 10n * 7n * 4_000n,
+    balanceNanos: 40_000_000n - 9n * 7n * 4_000n,
     heldNanos: 0n,
   });
   expect(servedBy(service)).toEqual(new Set([1, 2, 3]));
