@@ -202,6 +202,8 @@ export const limits = {
   keptAnswerMs: 30 * 86_400_000,
   /** 30 days: as long as whoever has the old secret of a key may need to take the new one. */
   rotationOverlapSecondsMax: 30 * 86_400,
+  /** How exactly it is known when a key was last used: a key costs a write for each of these in which it is. */
+  keyUseMs: 60_000,
   /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */
   nameCharactersMax: 100,
   noteCharactersMax: 500,

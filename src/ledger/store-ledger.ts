@@ -10,6 +10,7 @@ import type {
   Settled,
   Settlement,
 } from "./ledger.ts";
+import { type NoteKeyUse, openKeyUse } from "./key-use.ts";
 import { OperatorError } from "./operator-error.ts";
 import { unknownKey } from "./refusals.ts";
 import { openStoreAdministration } from "./store-administration.ts";
@@ -25,6 +26,8 @@ export interface StoreLedgerParts {
   /** Who changes something; absent: the service itself. */
   readonly actor?: Actor;
   readonly timers?: Timers;
+  /** Milliseconds since 1970, for the minute in which a key was used. */
+  readonly wallMs?: () => number;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs?: () => number;
 }
@@ -39,9 +42,11 @@ export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministrat
 export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
   const closing = new AbortController();
   const settlements = new Set<Promise<unknown>>();
+  const noteKeyUse = openKeyUse(callerFacing(client), parts.wallMs ?? (() => Date.now()));
   const watched = watchWrites(client, parts.monotonicMs ?? (() => performance.now()));
   return {
     ...hotHalf(watched, {
+      noteKeyUse,
       settle(settlement) {
         const settling = settle(settlement, { client: watched, parts, closed: closing.signal });
         settlements.add(settling);
@@ -95,18 +100,20 @@ function watchWrites(client: StoreClient, monotonicMs: () => number): StoreClien
 
 function hotHalf(
   client: StoreClient,
-  settling: Pick<Ledger, "settle">,
+  { noteKeyUse, ...settling }: Pick<Ledger, "settle"> & { readonly noteKeyUse: NoteKeyUse },
 ): Omit<Ledger, typeof Symbol.asyncDispose> {
   const run = callerFacing(client);
   const ticketPrefix = randomBytes(6).toString("base64url");
   let tickets = 0;
   return {
-    authorize(presented, countsForRate, needsCredit = false) {
+    async authorize(presented, countsForRate, needsCredit = false) {
       const key = parseApiKey(presented);
-      if (key === null) return Promise.reject(unknownKey());
+      if (key === null) throw unknownKey();
       tickets += 1;
       const ticketId = countsForRate ? `${ticketPrefix}${tickets.toString(36)}` : null;
-      return run("authorize", { ...key, ticketId, needsCredit });
+      const caller = await run("authorize", { ...key, ticketId, needsCredit });
+      noteKeyUse(caller);
+      return caller;
     },
     async giveTicketBack(caller) {
       await run("giveTicketBack", caller);

@@ -2,7 +2,7 @@ import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
 import type { UsageQuery, UsageRow } from "./usage-sums.ts";
-import type { AccountId, KeyScope, RequestId } from "./records.ts";
+import type { AccountId, KeyId, KeyScope, RequestId } from "./records.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";
@@ -13,6 +13,13 @@ export interface AuthorizeOrder extends PresentedKey {
   readonly ticketId: string | null;
   /** Whether the balance has to pay for the smallest request. What is held is left to `admit`. */
   readonly needsCredit: boolean;
+}
+
+/** When a key was last used, to the minute. */
+export interface KeyUse {
+  readonly accountId: AccountId;
+  readonly keyId: KeyId;
+  readonly usedAtMs: number;
 }
 
 /** What a request needs of its key: to spend, to look, or, where it does neither as a count of tokens, nothing. */
@@ -34,6 +41,8 @@ export interface OwnedAdmitOrder extends AdmitOrder {
 export interface StoreOperations extends AdministrationOperations {
   authorize(order: AuthorizeOrder, nowMs: number): Caller;
   giveTicketBack(caller: Caller, nowMs: number): null;
+  /** Writes when a key was used, where that is later than what is written. */
+  noteKeyUse(use: KeyUse, nowMs: number): null;
   admit(order: OwnedAdmitOrder, nowMs: number): Admission;
   renew(requestIds: readonly RequestId[], nowMs: number): readonly RequestId[];
   settle(settlement: Settlement, nowMs: number): Settled;

@@ -298,6 +298,30 @@ describe.each([
       expect(await good(fourth)).toBe("authentication");
     });
 
+    test("a key shows the minute in which it was last used, whatever for", async () => {
+      const stage = await openStage(pair);
+      const { clock, keyId, ledger, other, secret } = stage;
+      const lastUse = async (): Promise<number | null> =>
+        (await ledger.findKey(keyId))?.lastUsedAtMs ?? null;
+      const { version } = (await ledger.findKey(keyId)) ?? {};
+      expect(await lastUse()).toBeNull();
+      const minute = (): number => Math.floor(clock.nowMs / 60_000) * 60_000;
+      await other.authorize(secret, false);
+      await expect.poll(lastUse).toBe(minute());
+      clock.nowMs += 60_000;
+      await other.authorize(secret, true, true);
+      await expect.poll(lastUse).toBe(minute());
+      // What was refused is no use, and no process that is behind takes the newer time back.
+      clock.nowMs += 60_000;
+      await expect(other.authorize(`${secret.slice(0, -1)}_`, true)).rejects.toThrow();
+      clock.nowMs -= 120_000;
+      await other.authorize(secret, false);
+      clock.nowMs += 60_000;
+      await other.authorize(secret, false);
+      expect(await lastUse()).toBe(minute());
+      expect((await ledger.findKey(keyId))?.version).toBe(version);
+    });
+
     test("a key that was never rotated has no second secret", async () => {
       const stage = await openStage(pair);
       const guess = stage.secret.replace(/[^_]{43}$/, "0".repeat(43));

@@ -17,6 +17,7 @@ interface Stage {
   readonly operators: TestOperators;
   readonly account: string;
   readonly key: string;
+  readonly secret: string;
   readonly answers: readonly Record<string, unknown>[];
   /** Stops the ledger's clock there. */
   readonly moveTo: (ms: number) => void;
@@ -63,6 +64,19 @@ const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   "A monthly budget for a team": async ({ answers }) => {
     expect(answers).toMatchObject([{ budget: { amount: "200" }, budget_left: "200" }]);
     await Promise.resolve();
+  },
+  "Rotating a key without downtime": async ({ answers, key, operators, secret }) => {
+    const [rotated] = answers;
+    expect(rotated).toMatchObject({ id: key, secret_shown: false });
+    for (const one of [secret, String(rotated?.["secret"])])
+      expect(await operators.ledger.authorize(one, true)).toMatchObject({ keyId: key });
+    const untilMs = Date.parse(String(rotated?.["previous_secret_until"]));
+    expect(untilMs).toBeGreaterThan(Date.now() + 86_000_000);
+  },
+  "Cut a key off now": async ({ answers, key, operators, secret }) => {
+    expect(answers).toMatchObject([{ id: key, status: "paused" }]);
+    const refused = operators.ledger.authorize(secret, true);
+    await expect(refused).rejects.toMatchObject({ code: "key_paused" });
   },
   "Cut an account off now": async ({ account, operators }) => {
     expect((await operators.ledger.showAccount(account)).status).toBe("disabled");
@@ -121,6 +135,7 @@ async function openStage(): Promise<{
     operators,
     account: account.id,
     key: record.id,
+    secret,
     moveTo: (ms: number) => void (stoppedAtMs = ms),
     async serve() {
       requests += 1;

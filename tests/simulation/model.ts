@@ -157,6 +157,8 @@ export class Model {
         this.account(id).active = status === "active";
         return "done";
       }
+      case "noteKeyUse":
+        return "done";
       case "changeAccount":
       case "changeKey":
       case "rotateKey":

@@ -52,7 +52,10 @@ export class Replica {
     this.parts = parts;
     this.process = parts.process;
     const timers = parts.world.timersOf(parts.process);
-    this.ledger = openStoreLedger(parts.client, { timers });
+    this.ledger = openStoreLedger(parts.client, {
+      timers,
+      wallMs: () => parts.world.wallMs(),
+    });
     this.keeper = openLeaseKeeper(this.ledger, {
       leaseMs: parts.rules.leaseMs,
       telemetry: this.telemetry(),

@@ -32,6 +32,13 @@ const giveTicketBack = {
     from (select set_config('synchronous_commit', 'off', true)) as settings`,
 };
 
+const noteKeyUse = {
+  name: "note-key-use",
+  text: `update tributary.api_key set last_used_at_ms = $3
+    from (select set_config('synchronous_commit', 'off', true)) as settings
+    where account_id = $1 and id = $2 and coalesce(last_used_at_ms, 0) < $3`,
+};
+
 interface AuthorizeRules extends ServiceLimits {
   readonly prices: Prices;
   readonly busyMs: number;
@@ -42,7 +49,7 @@ export function openAuthorize(
   database: Database,
   rules: AuthorizeRules,
   clock: Clock,
-): Pick<PostgresOperations, "authorize" | "giveTicketBack"> {
+): Pick<PostgresOperations, "authorize" | "giveTicketBack" | "noteKeyUse"> {
   const nonce = randomBytes(16);
   const { busyMs, requestsPerMinute: limit } = rules;
   const leastNanos = leastCostNanos(rules.prices);
@@ -69,6 +76,10 @@ export function openAuthorize(
   };
   return {
     authorize: ask,
+    async noteKeyUse({ accountId, keyId, usedAtMs }) {
+      await database.query(noteKeyUse, accountId, keyId, usedAtMs);
+      return null;
+    },
     async giveTicketBack({ accountId, keyId, ticket }) {
       const dot = ticket?.indexOf(".") ?? 0;
       if (ticket !== null)

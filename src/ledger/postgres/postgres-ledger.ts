@@ -10,5 +10,6 @@ export async function openPostgresLedger(
   settings: PostgresStoreSettings,
   parts: PostgresStoreParts & StoreLedgerParts,
 ): Promise<StoreLedger> {
-  return openStoreLedger(await connectPostgresStore(settings, parts), parts);
+  const { now: wallMs = Date.now } = parts;
+  return openStoreLedger(await connectPostgresStore(settings, parts), { ...parts, wallMs });
 }

@@ -37,6 +37,7 @@ import { getRow } from "./get-row.ts";
 /** Checks of keys and accounts, for both phases of a request. */
 export interface KeyGate {
   readonly authorize: StoreOperations["authorize"];
+  readonly noteKeyUse: StoreOperations["noteKeyUse"];
   /** The second look, inside `admit`, and what the account has: what was revoked or disabled in between is refused. */
   ensureActive(caller: Caller, nowMs: number): ActiveAccount;
 }
@@ -79,6 +80,10 @@ export function openKeyGate(
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
+  const use = database.prepare(
+    `update api_key set last_used_at_ms = ?3
+     where account_id = ?1 and id = ?2 and coalesce(last_used_at_ms, 0) < ?3`,
+  );
   return {
     authorize(order, nowMs) {
       const found = getRow(find, order.accountId, order.keyId, nowMs);
@@ -97,6 +102,10 @@ export function openKeyGate(
       if (order.needsCredit && balanceNanos < leastNanos)
         throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
       return { accountId, keyId, ticket, rate, concurrentRequests };
+    },
+    noteKeyUse({ accountId, keyId, usedAtMs }) {
+      use.run(accountId, keyId, usedAtMs);
+      return null;
     },
     ensureActive({ accountId, keyId }, nowMs) {
       const row = getRow(findActive, accountId, keyId, nowMs);

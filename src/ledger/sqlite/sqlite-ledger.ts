@@ -35,10 +35,14 @@ export async function openSqliteLedger(
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
   if (parts.serves !== true)
-    return openStoreLedger(await connectStore(openThreadLine(settings), parts), parts);
+    return openLedgerOver(await connectStore(openThreadLine(settings), parts), parts);
   if (parts.writer !== undefined) return openBesideWriter(settings.path, parts, parts.writer);
   const { client } = await openSqliteWriter(settings, parts);
-  return openStoreLedger(client, parts);
+  return openLedgerOver(client, parts);
+}
+
+function openLedgerOver(client: StoreClient, parts: SqliteLedgerParts): SqliteLedger {
+  return openStoreLedger(client, { ...parts, wallMs: parts.now });
 }
 
 /** Opens the file for this process and for others that are given its family. */
@@ -73,7 +77,7 @@ async function openBesideWriter(
   const presence = opening.use(beginPresence(path, owner));
   const client = withPresence(await connectStore(openChannelLine(channel), parts), presence);
   opening.move();
-  return openStoreLedger(withOwner(client, owner), parts);
+  return openLedgerOver(withOwner(client, owner), parts);
 }
 
 function withOwner(client: StoreClient, owner: string): StoreClient {

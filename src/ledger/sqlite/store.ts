@@ -111,6 +111,7 @@ function openOperations(
   const keyGate = openKeyGate(database, rateWindow, settings);
   return {
     authorize: keyGate.authorize,
+    noteKeyUse: keyGate.noteKeyUse,
     giveTicketBack(caller) {
       giveTicketBack(caller, rateWindow);
       return null;
