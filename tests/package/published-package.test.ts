@@ -114,6 +114,16 @@ test("brings the embedded engine, which the service finds", async () => {
   expect(listed.stdout).toContain("smollm2-135m-instruct");
 });
 
+test("brings the console built, and the page for callers", async () => {
+  const pages = join(project, "node_modules/tributary-gateway/console/dist");
+  for (const page of ["operators", "callers"]) {
+    const html = await readFile(join(pages, page, "index.html"), "utf8");
+    const [, script = ""] = /src="\/console\/([^"]+\.js)"/u.exec(html) ?? [];
+    const files = await readdir(join(pages, page));
+    expect(files).toEqual(expect.arrayContaining([script, `${script}.br`, `${script}.gz`]));
+  }
+});
+
 test("serves a streamed and a whole answer, then drains on SIGTERM", async () => {
   const { server, url } = await startUpstream();
   upstream = server;
@@ -156,6 +166,13 @@ test("serves a streamed and a whole answer, then drains on SIGTERM", async () =>
   expect(frames).toContain('"content":"Hello"');
   expect(frames.trimEnd().endsWith("data: [DONE]")).toBe(true);
 
+  const page = await fetch(started.url, { headers: { accept: "text/html" } });
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain("/console/callers-");
+  const console = await fetch(await started.operators);
+  expect(console.headers.get("content-security-policy")).toContain("default-src 'none'");
+  expect(await console.text()).toContain("/console/operators-");
+
   const stopped = once(service, "exit");
   service.kill("SIGTERM");
   expect(await stopped).toEqual([0, null]);
@@ -193,7 +210,11 @@ async function runCommand(words: readonly string[], env: NodeJS.ProcessEnv): Pro
   return JSON.parse(stdout);
 }
 
-async function startService(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
+async function startService(env: NodeJS.ProcessEnv): Promise<{
+  child: ChildProcess;
+  url: string;
+  operators: Promise<string>;
+}> {
   const child = spawn(join(project, "node_modules/.bin/tributary"), ["serve"], {
     cwd: project,
     env,
@@ -202,12 +223,18 @@ async function startService(env: NodeJS.ProcessEnv): Promise<{ child: ChildProce
   const said: string[] = [];
   const lines = createInterface({ input: child.stdout });
   child.stderr.on("data", (chunk) => said.push(String(chunk)));
+  const operators = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     lines.on("line", (line) => {
       said.push(line);
+      const [, address] = /"address":"(http:[^"]+)"/u.exec(line) ?? [];
+      if (address !== undefined) operators.resolve(address);
       const url = /http:\/\/127\.0\.0\.1:(?!0\b)\d+/u.exec(line)?.[0];
       if (url !== undefined && line.includes('"event":"listening"'))
-        void waitReady(url).then(() => resolve({ child, url }), reject);
+        void waitReady(url).then(
+          () => resolve({ child, url, operators: operators.promise }),
+          reject,
+        );
     });
     child.once("exit", (code) => {
       reject(new Error(`serve ended with ${String(code)} before it listened:\n${said.join("\n")}`));
