@@ -24,6 +24,8 @@ import { limits } from "./limits.ts";
 import { openPageFiles } from "./pages/page-files.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
 import { systemTimers } from "./timers.ts";
+import { type Deliverer, openDeliverer } from "./webhooks/deliverer.ts";
+import { openPostEvent } from "./webhooks/post-event.ts";
 
 /** A service that listens. Disposing it drains first. */
 export interface Gateway extends AsyncDisposable {
@@ -118,6 +120,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
       generations: new Set(),
     },
   };
+  opened.use(openEvents(config, ledger, service));
   telemetry.beginRequests(knownRequests());
   telemetry.watchRunningGenerations(() => service.state.generations.size);
   const server = await listen(service, config);
@@ -203,6 +206,21 @@ async function openLedger(
         telemetry.lifecycle("ledger migrated", { from, to, names: names.join(", ") }),
     },
   );
+}
+
+/** Events and their deliveries, beside everything that requests wait for. */
+function openEvents(config: Config, ledger: StoreLedger, service: Service): Deliverer {
+  const { webhookPrivate: privateAddresses } = config;
+  const { timers } = service;
+  return openDeliverer({
+    ledger,
+    post: openPostEvent({ privateAddresses, now: Date.now, timers }),
+    holder: newId("desk_"),
+    timers,
+    monotonicMs: service.monotonicMs,
+    isDeploymentUp: async () => (await service.readiness.generations()).deployment === undefined,
+    telemetry: service.telemetry,
+  });
 }
 
 /** Opens the deployment that the settings name. */

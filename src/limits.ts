@@ -198,6 +198,46 @@ export const limits = {
   /** Rows of a page of the operators' API, unless and at most. */
   pageRowsDefault: 50,
   pageRowsMax: 500,
+  /** 30 days, as a key of a caller may have: how long two secrets of a webhook sign. */
+  webhookOverlapMs: 30 * 86_400_000,
+  /** Webhooks of a service: each event is a row for each of them. */
+  webhooksMax: 32,
+  /** Characters of the address of a webhook: what browsers and proxies take. */
+  webhookUrlCharactersMax: 2_048,
+  /** [specification] How long an endpoint has to take an event. */
+  webhookTimeoutMs: 15_000,
+  /** [specification] Bytes of an answer that are read: what counts is its status. */
+  webhookAnswerBytesMax: 64 * 1024,
+  /** [specification] How long after each failed try the next one comes; three days in all. */
+  webhookRetriesMs: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map(
+    (seconds) => seconds * 1_000,
+  ),
+  /** Deliveries under way, in all and to one webhook: a slow endpoint leaves room for the others. */
+  webhookTriesAtOnceMax: 32,
+  webhookTriesToOneMax: 8,
+  /** How often the outbox is looked into: as late as an event may be. */
+  deskLookMs: 1_000,
+  /** How long after its last look a process that was killed keeps others from delivering. */
+  deskLeaseMs: 10_000,
+  /** Events that one transaction gives out: with 32 webhooks some 3,000 rows, 20 ms of the ledger's writer. */
+  eventsTakenMax: 50,
+  /** Deliveries of one webhook that a look gets, and of how many that are due it chooses them. */
+  deliveriesTakenMax: 32,
+  deliveriesLookedAtMax: 1_000,
+  /** 30 days, as answers are kept for repeats: a receiver that was away for longer reads entries and keys anew. */
+  eventsKeptMs: 30 * 86_400_000,
+  /** Events that one transaction forgets. */
+  eventsForgottenMax: 200,
+  /** How often old events are forgotten and keys looked for that are about to expire. */
+  eventsTendedMs: 60_000,
+  /** [specification] How long before its end a key is announced: a day. */
+  keyExpiringMs: 86_400_000,
+  /** [specification] How long the deployment is away until that is an event. */
+  deploymentDownMs: 30_000,
+  /** How often each process looks at the deployment for that: three looks in that time. */
+  deploymentLookMs: 10_000,
+  /** Characters of what went wrong with a delivery that are kept. */
+  deliveryErrorCharactersMax: 200,
   /** 30 days: as long as a payment provider may send one event again. */
   keptAnswerMs: 30 * 86_400_000,
   /** 30 days: as long as whoever has the old secret of a key may need to take the new one. */
@@ -419,6 +459,12 @@ if (limits.ledgerRestartFirstMs > limits.ledgerRestartLongestMs)
   throw new Error(
     "limits: the first wait for a new thread of the ledger is longer than the longest",
   );
+if (limits.deskLeaseMs < 5 * limits.deskLookMs)
+  throw new Error("limits: a process that looks in time could lose the desk of events");
+if (limits.deploymentDownMs < 2 * limits.deploymentLookMs)
+  throw new Error("limits: the deployment would be down by a single look");
+if (limits.eventsKeptMs < 2 * limits.webhookRetriesMs.reduce((sum, ms) => sum + ms, 0))
+  throw new Error("limits: an event would be forgotten before its last try");
 if (limits.ledgerGroupMax > limits.ledgerWaitingMax)
   throw new Error("limits: one commit takes more operations than may wait for it");
 if (limits.sealKeyLearnMs < 2 * limits.sealRefreshMs + 2 * limits.ledgerBusyMs)

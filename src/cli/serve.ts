@@ -117,6 +117,7 @@ async function openOperators(
       page: openOperatorPages(page, gateway.address),
       version,
       prices: config.prices,
+      privateAddresses: config.webhookPrivate,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });
     telemetry.lifecycle("operators listening", { address: operators.url });

@@ -55,6 +55,8 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     operator,
     /** Whether the listener of callers has /metrics. */
     servesMetrics: read.value("TRIBUTARY_METRICS") === "both" || operator === null,
+    /** Whether webhooks may lead into private networks. */
+    webhookPrivate: read.value("TRIBUTARY_WEBHOOK_PRIVATE"),
     /** Absolute. */
     dataDir,
     /** Folder of downloaded weights. Absolute. */

@@ -289,6 +289,12 @@ export const variables = {
     meaning: "token with which commands ask a service from afar: `tributary api`",
     secret: true,
   },
+  TRIBUTARY_WEBHOOK_PRIVATE: {
+    kind: choice("refuse", "allow"),
+    default: "refuse",
+    meaning:
+      "whether webhooks may lead to this machine and into private networks, and by `http://` too; refused, an operator's token reaches nothing behind your firewall",
+  },
   TRIBUTARY_API_KEY: {
     kind: text("a key of `tributary key create`"),
     default: null,

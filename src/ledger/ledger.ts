@@ -10,6 +10,7 @@ import type { AskedPrices, PriceList } from "./administration/price-administrati
 import type { CreditFacts, Credited } from "./administration/credit-administration.ts";
 import type { EntryRow } from "./administration/entry-row.ts";
 import type { AccountQuery, ReceiptQuery } from "./administration/lists.ts";
+import type { WebhooksAdministration } from "./ledger-events.ts";
 import type { Statement } from "./administration/statement.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type {
@@ -144,7 +145,11 @@ export interface ShownKey<Secret extends string | null> {
  * `string | null` where a call may repeat a change: its secret was shown the first time and is nowhere.
  */
 export interface LedgerAdministration<Secret extends string | null = string>
-  extends OperatorsAdministration<Secret>, PriceAdministration, ReplicasAdministration {
+  extends
+    OperatorsAdministration<Secret>,
+    PriceAdministration,
+    ReplicasAdministration,
+    WebhooksAdministration<Secret> {
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos, patch?: AccountPatch): Promise<Account>;

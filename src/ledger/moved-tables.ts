@@ -31,7 +31,7 @@ export const movedTables: readonly MovedTable[] = [
     "api_key",
     "account_id, id",
     `account_id id name secret_hash scopes status expires_at_ms requests_per_minute output_tokens_max created_at_ms
-     revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms
+     revoked_at_ms last_used_at_ms previous_hash previous_until_ms expiring_event_ms budget_event_begin_ms budget_event_percent
      budget_nanos budget_period budget_timezone
      budget_begin_ms budget_end_ms budget_spent_nanos budget_held_nanos budget_set_sequence version`,
   ),

@@ -16,7 +16,7 @@ export function newApiKey(
 }
 
 /** A fresh public id: a prefix such as `acct_` followed by letters and digits (89 bits). */
-export function newLedgerId<Prefix extends "acct_" | "key_" | "oper_">(
+export function newLedgerId<Prefix extends "acct_" | "hook_" | "key_" | "oper_">(
   prefix: Prefix,
 ): `${Prefix}${string}` {
   return `${prefix}${randomLetters(idCharacters)}`;

@@ -90,3 +90,11 @@ export function unknownKeyId(id: string): OperatorError {
     `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
   );
 }
+
+/** Throws unless an account could have this balance. */
+export function ensureLowBalance(nanos: bigint | null): void {
+  if (nanos === null) return;
+  if (nanos < 0n)
+    throw new OperatorError("invalid_value", "A balance that is called low is 0 or more.");
+  ensureAmount(nanos);
+}

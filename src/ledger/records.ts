@@ -26,6 +26,8 @@ export interface Account {
   readonly limits: AccountLimits;
   /** null: `default`. */
   readonly priceList: string | null;
+  /** Below it the balance is low, which is an event; null: nowhere. */
+  readonly lowBalanceNanos: CreditNanos | null;
   readonly createdAtMs: number;
   /** The name that another system has for it; no two accounts have the same. */
   readonly externalId: string | null;
@@ -83,7 +85,7 @@ export interface FirstAccount {
 
 /** The columns that `accountOf` reads. */
 export const accountColumns = `id, name, balance_nanos, held_nanos, status, concurrent_requests, requests_per_minute,
-  output_tokens_max, price_list, created_at_ms,
+  output_tokens_max, price_list, low_balance_nanos, created_at_ms,
   running, external_id, metadata_json, version, entries, head`;
 
 /** An account, from columns of its names. */
@@ -101,6 +103,7 @@ export function accountOf(row: Row): Account {
       ...keyLimitsOf(row),
     },
     priceList: textOrNullOf(row, "price_list"),
+    lowBalanceNanos: row["low_balance_nanos"] === null ? null : bigOf(row, "low_balance_nanos"),
     createdAtMs: numberOf(row, "created_at_ms"),
     running: numberOf(row, "running"),
     externalId: textOrNullOf(row, "external_id"),

@@ -8,6 +8,7 @@ import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
 import { administerReplicas } from "./store-replicas.ts";
+import { administerWebhooks, noteProblems } from "./store-events.ts";
 import type { RunOperation } from "./store-operations.ts";
 
 /** The operator's half of the ledger, over a store. */
@@ -44,6 +45,7 @@ export function openStoreAdministration(
     changePriceList: (list) => run("changePriceList", { ...list, by }),
     ...administerOperators(run, by),
     ...administerReplicas(run, by),
+    ...administerWebhooks(run, by),
     async showReceipt(requestId) {
       const receipt = await run("receipt", { requestId, accountId: null });
       if (receipt !== null) return receipt;
@@ -57,8 +59,11 @@ export function openStoreAdministration(
       if (query.accountId !== null) await run("showAccount", query.accountId);
       return run("usage", query);
     },
-    verify: async (against, listHeads = false) =>
-      run("verify", { against: against.map(ensureHead), listHeads }),
+    async verify(against, listHeads = false) {
+      const report = await run("verify", { against: against.map(ensureHead), listHeads });
+      if (!report.ok) await noteProblems(run, report);
+      return report;
+    },
     async checkpoint(accountId, beforeMs) {
       const { id } = await run("showAccount", accountId);
       let removed = 0;

@@ -11,9 +11,11 @@ import type {
   Settlement,
 } from "./ledger.ts";
 import { type NoteKeyUse, openKeyUse } from "./key-use.ts";
+import type { EventsLedger } from "./ledger-events.ts";
 import { OperatorError } from "./operator-error.ts";
 import { unknownKey } from "./refusals.ts";
 import { openStoreAdministration } from "./store-administration.ts";
+import { noteShortage, openEventsLedger } from "./store-events.ts";
 import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { systemTimers, type Timers } from "../timers.ts";
@@ -33,7 +35,7 @@ export interface StoreLedgerParts {
 }
 
 /** Every part of the ledger over one store. */
-export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministration {
+export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministration, EventsLedger {
   /** The operators' half for changes of another actor, or for one that happens once under its key. */
   administer(by: ChangedBy): LedgerAdministration<string | null>;
 }
@@ -57,6 +59,7 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
     }),
     ...openLedgerForCallers(callerFacing(client)),
     ...openAdministrationOf(client, parts.actor ?? "service"),
+    ...openEventsLedger(client),
     administer: (by) => openStoreAdministration(operatorFacing(client), by),
     async [Symbol.asyncDispose]() {
       // Settlements that wait for another try make their last one now.
@@ -155,7 +158,9 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
 /** Runs operations for callers: a fault becomes a Failure without the store's text, with when to try again. */
 function callerFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
-    client.call(name, argument).catch((error: unknown) => {
+    client.call(name, argument).catch(async (error: unknown) => {
+      if (error instanceof Failure && error.code === "insufficient_credit")
+        await noteShortage(client, argument, error);
       throw failureOf(error);
     });
 }

@@ -12,6 +12,8 @@ import { addReportRoutes } from "./report-routes.ts";
 import { addStatementRoutes } from "./statement-routes.ts";
 import type { OperatorApp, OperatorVariables } from "./route.ts";
 import { addServiceRoutes } from "./service-routes.ts";
+import type { PrivateAddresses } from "../webhooks/endpoint-address.ts";
+import { addWebhookRoutes } from "./webhook-routes.ts";
 import { addSessionRoutes, addSignIn } from "./session-routes.ts";
 import { authenticate, type SignInParts } from "./sign-in.ts";
 import type { WatchedService } from "./watched-service.ts";
@@ -24,6 +26,8 @@ export interface OperatorApiParts extends SignInParts {
   /** Of the settings: the list `default`, as long as the ledger has none of that name. */
   readonly prices: Prices;
   readonly service: WatchedService;
+  /** Whether webhooks may lead into private networks. */
+  readonly privateAddresses: PrivateAddresses;
   readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
 }
 
@@ -90,6 +94,7 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   addGenerationRoutes(app, parts);
   addServiceRoutes(app, parts);
   addStatementRoutes(app);
+  addWebhookRoutes(app, parts);
   return app;
 }
 

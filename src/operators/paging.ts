@@ -61,9 +61,13 @@ export function pageOf<Row, Json>(
   const last = rows.length > limit ? shown.at(-1) : undefined;
   return {
     data: shown.map(parts.toJson),
-    next_cursor:
-      last === undefined ? null : Buffer.from(parts.cursorOf(last)).toString("base64url"),
+    next_cursor: last === undefined ? null : encodeCursor(parts.cursorOf(last)),
   };
+}
+
+/** A cursor as clients get it, who need not know what it says. */
+export function encodeCursor(text: string): string {
+  return Buffer.from(text).toString("base64url");
 }
 
 function decode(cursor: string): string {

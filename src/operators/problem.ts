@@ -16,7 +16,20 @@ export interface Problem {
 }
 
 /** Every status that a problem has. */
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 412 | 413 | 415 | 429 | 500 | 503;
+export type ProblemStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 409
+  | 410
+  | 412
+  | 413
+  | 415
+  | 429
+  | 500
+  | 503;
 
 /** A problem on its way to the caller. */
 export class ProblemError extends Error {
@@ -48,6 +61,7 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
   405: "Method Not Allowed",
   409: "Conflict",
   412: "Precondition Failed",
+  410: "Gone",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   429: "Too Many Requests",

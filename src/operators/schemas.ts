@@ -62,6 +62,9 @@ export const accountSchema = z
     available: credits,
     limits: z.object(accountLimits),
     price_list: priceListName,
+    low_balance_at: credits
+      .nullable()
+      .openapi({ description: "below it the balance is low, which is an event; null: no event" }),
     running: z.int().openapi({ description: "requests that run" }),
     external_id: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
@@ -85,6 +88,7 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
     available: formatCredit(account.balanceNanos - account.heldNanos),
     limits: accountLimitsToJson(account.limits),
     price_list: account.priceList,
+    low_balance_at: creditOrNull(account.lowBalanceNanos),
     running: account.running,
     external_id: account.externalId,
     metadata: { ...account.metadata },
@@ -94,10 +98,15 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
   };
 }
 
+function creditOrNull(nanos: bigint | null): string | null {
+  return nanos === null ? null : formatCredit(nanos);
+}
+
 const accountFields = {
   status: z.enum(["active", "disabled"]).optional(),
   limits: z.strictObject(accountLimits).partial().optional(),
   price_list: priceListName.optional(),
+  low_balance_at: amount.nullable().optional(),
   external_id: z
     .string()
     .min(1)
@@ -124,9 +133,10 @@ export const accountPatchSchema = z
 
 /** The patch in the ledger's words. */
 export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): AccountPatch {
-  const { external_id: externalId, limits: given, price_list: priceList, ...rest } = body;
+  const { external_id: externalId, limits: given, price_list: priceList, ...others } = body;
+  const { low_balance_at: lowBalanceNanos, ...rest } = others;
   const limited = given === undefined ? undefined : accountLimitsOf(given);
-  return { ...rest, externalId, priceList, limits: limited };
+  return { ...rest, externalId, lowBalanceNanos, priceList, limits: limited };
 }
 
 const callersSee = "callers see it beside the entry";

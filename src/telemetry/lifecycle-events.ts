@@ -78,6 +78,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
       "Set TRIBUTARY_DATABASE_URL to where the ledger was moved, or put its file or a backup back while the service is stopped; then start it again.",
   },
   "ledger back": { level: "info" },
+  "webhook failing": {
+    level: "warn",
+    remedy:
+      "An event was tried ten times over three days. See what is said of the deliveries (GET /api/v1/webhooks/ID/deliveries), mend the receiver or the url, and send again.",
+  },
   "deployment found": { level: "info" },
   "deployment not found": {
     level: "warn",

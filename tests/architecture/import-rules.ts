@@ -39,8 +39,10 @@ const table: Readonly<Record<string, Allowance>> = {
       "seal",
       "telemetry",
       "pages",
+      "webhooks",
     ],
   },
+  webhooks: { folders: ["ledger"] },
   http: {
     folders: [
       "formats",
@@ -54,7 +56,7 @@ const table: Readonly<Record<string, Allowance>> = {
       "telemetry",
     ],
   },
-  operators: { folders: ["admission", "ledger"] },
+  operators: { folders: ["admission", "ledger", "webhooks"] },
   pages: { folders: [] },
   generation: { folders: ["admission", "ledger", "deployment", "conversation", "telemetry"] },
   formats: { folders: ["conversation", "sse", "seal"] },

@@ -23,6 +23,7 @@ const first: NonNullable<Gateway["first"]> = {
     createdAtMs: 0,
     status: "active",
     priceList: null,
+    lowBalanceNanos: null,
     limits: { concurrentRequests: null, requestsPerMinute: null, outputTokensMax: null },
     externalId: null,
     metadata: {},

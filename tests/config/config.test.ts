@@ -29,6 +29,7 @@ describe("settings", () => {
         port: 8080,
         operator: { host: "127.0.0.1", port: 8081, spare: true, publicUrl: null },
         servesMetrics: false,
+        webhookPrivate: "refuse",
         dataDir: "/srv/tributary/data",
         cacheDir: expect.stringContaining("tributary") as string,
         database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },

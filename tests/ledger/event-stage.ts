@@ -1,10 +1,11 @@
-import { DatabaseSync } from "node:sqlite";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
-import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { openDatabase } from "../../src/ledger/sqlite/database.ts";
+import { openStoreOn } from "../../src/ledger/sqlite/store.ts";
+import { openStoreLedger, type StoreLedger } from "../../src/ledger/store-ledger.ts";
+import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { execute, type PostgresDatabases } from "./postgres-server.ts";
-import { defaultSettings, temporaryLedger } from "./support.ts";
+import { defaultSettings, run } from "./support.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -19,30 +20,32 @@ export interface EventStage extends AsyncDisposable {
   query(sql: string): Promise<readonly Row[]>;
 }
 
-/** A ledger in a file of its own. */
+/** A ledger in memory, without the thread that a service has. */
 export async function openSqliteStage(): Promise<EventStage> {
-  const file = temporaryLedger();
+  await Promise.resolve();
   let nowMs = 1_000_000;
-  const settings = { ...defaultSettings, path: file.path };
-  const opened: StoreLedger[] = [];
-  const open = async (): Promise<StoreLedger> => {
-    const ledger = await openSqliteLedger(settings, { now: () => nowMs, actor: "user:ann" });
-    opened.push(ledger);
-    return ledger;
-  };
+  const database = openDatabase({ path: ":memory:", synchronous: "normal" });
+  const store = openStoreOn(database, { ...defaultSettings, path: ":memory:" });
+  const client = {
+    async call(name, argument) {
+      await Promise.resolve();
+      return run(store, name, argument, nowMs);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  } as StoreClient;
+  const open = (): StoreLedger => openStoreLedger(client, { actor: "user:ann" });
   return {
-    ledger: await open(),
+    ledger: open(),
     nowMs: () => nowMs,
     later: (ms) => void (nowMs += ms),
-    openAnother: open,
+    openAnother: () => Promise.resolve(open()),
     async query(sql) {
       await Promise.resolve();
-      using database = new DatabaseSync(file.path);
       return database.prepare(sql).all();
     },
     async [Symbol.asyncDispose]() {
-      for (const ledger of opened) await ledger[Symbol.asyncDispose]();
-      file[Symbol.dispose]();
+      await Promise.resolve();
+      store[Symbol.dispose]();
     },
   };
 }

@@ -23,6 +23,7 @@ const api = openOperatorApi({
   now: () => 0,
   version: "0.0.0",
   prices: { inputNanosPerMillion: 0n, outputNanosPerMillion: 0n },
+  privateAddresses: "refuse",
   onFailure: () => {},
 });
 const document = api.getOpenAPI31Document(operatorsDocument("0.0.0")) as unknown as Document;

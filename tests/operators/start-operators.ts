@@ -67,6 +67,7 @@ export async function startOperators({
         },
         version: "1.2.3",
         prices: defaultSettings.prices,
+        privateAddresses: "refuse",
         onFailure: ({ cause }) => void failures.push(cause),
       },
     ),

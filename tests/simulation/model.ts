@@ -1,4 +1,5 @@
 import type { StoreCall } from "../../src/ledger/store-operations.ts";
+import { EventModel } from "./event-model.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import { costOf, holdOf, PriceBook, textOf, type TokenPrices } from "./prices.ts";
@@ -82,6 +83,7 @@ export class Model {
   readonly reservations = new Map<string, ModelReservation>();
   private readonly pricesOf = new Map<string, TokenPrices>();
   private readonly book: PriceBook;
+  readonly events = new EventModel();
   /** What the last `expire` gave back. */
   expiredLast: readonly string[] = [];
   /** The clock has jumped: then a minute is not a minute any more. */
@@ -118,6 +120,7 @@ export class Model {
           credited: creditNanos,
           spent: 0n,
         });
+        this.events.moved(id, 0n, creditNanos);
         return "done";
       }
       case "createKey": {
@@ -180,6 +183,14 @@ export class Model {
         return ["cancelled", ...this.cancelled().toSorted()];
       case "expire":
         return this.expire(nowMs);
+      case "noteExhausted": {
+        const order = argument as { accountId: string; balanceNanos: bigint };
+        const { balance } = this.account(order.accountId);
+        this.events.refused(order.accountId, order.balanceNanos, balance);
+        return "done";
+      }
+      case "takeDesk":
+        return "done";
       case "giveBackDead":
         this.presence.notice(nowMs);
         return this.giveBack(({ owner }) => this.presence.isDead(owner, nowMs));
@@ -321,7 +332,8 @@ export class Model {
     const { id, limits = {} } = argument;
     if (name === "changeAccount") {
       const account = this.account(id);
-      const { priceList } = argument;
+      const { lowBalanceNanos, priceList } = argument;
+      if (lowBalanceNanos !== undefined) this.events.callLow(id, lowBalanceNanos, account.balance);
       if (priceList !== undefined && !this.book.has(priceList)) return "not_found";
       if (priceList !== undefined) account.priceList = priceList;
       setLimits(account, limits);
@@ -428,6 +440,7 @@ export class Model {
     if (account.balance + amount < account.held) return "not_possible";
     account.balance += amount;
     account.credited += amount;
+    this.events.moved(id, account.balance - amount, account.balance);
     return ["account", account.balance, account.held];
   }
 
@@ -437,6 +450,8 @@ export class Model {
     account.held -= reservation.reserved;
     account.balance -= reservation.charged;
     account.spent += reservation.charged;
+    const { charged } = reservation;
+    this.events.moved(reservation.account, account.balance + charged, account.balance);
   }
 
   private gate(key: ModelKey, nowMs: number): string | null {
@@ -498,6 +513,7 @@ interface LimitsArgument {
 interface PolicyArgument {
   readonly id: string;
   readonly limits?: LimitsArgument;
+  readonly lowBalanceNanos?: bigint;
   readonly priceList?: string;
   readonly budget?: BudgetArgument | null;
   readonly status?: string;

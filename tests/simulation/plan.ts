@@ -39,6 +39,8 @@ export interface Rules {
 export interface AccountPlan {
   readonly id: AccountId;
   readonly creditNanos: bigint;
+  /** What its operator calls a low balance; null: nothing. */
+  readonly lowNanos: bigint | null;
   readonly keys: readonly KeyPlan[];
 }
 
@@ -149,6 +151,10 @@ export type Happening =
   | { readonly type: "suspend"; readonly replica: number; readonly forMs: number }
   /** It lives, works and reaches the store, but cannot say that it lives. */
   | { readonly type: "unheard"; readonly replica: number; readonly forMs: number }
+  /** Brings the balance to exactly what is called low, where that can be. */
+  | { readonly type: "to-the-line"; readonly accountId: AccountId; readonly lowNanos: bigint }
+  /** What has happened is given out, by one of two deliverers. */
+  | { readonly type: "give-out"; readonly holder: string }
   /** For one replica, or for all. */
   | {
       readonly type: "store-away";
@@ -184,7 +190,11 @@ export function planOf(seed: number): Plan {
   const rules = { ...rulesOf(random), ...(busy ? { perMinute: 2 } : {}) };
   // Where one stands still, another goes on taking tickets.
   const replicas = random.between(busy ? 2 : 1, 3);
-  const accounts = busy ? accountsOf(random).slice(0, 1) : accountsOf(random);
+  const eventful = openSequence(seed + 4_000_037);
+  const accounts = (busy ? accountsOf(random).slice(0, 1) : accountsOf(random)).map((account) => ({
+    ...account,
+    lowNanos: lowOf(eventful, account.creditNanos),
+  }));
   const count = busy ? random.between(9, 14) : random.between(2, 9);
   const spanMs = spanOf(random, long, busy);
   const requests: RequestPlan[] = [];
@@ -199,6 +209,7 @@ export function planOf(seed: number): Plan {
   if (prices.length > 0)
     incidents.push(...priceChangesOf(openSequence(seed + 3_000_017), requests));
   const policies = policiesOf(openSequence(seed + 5_000_011), { accounts, requests, spanMs });
+  incidents.push(...givingOutOf(eventful, { requests, accounts, spanMs }));
   const plan: Plan = {
     rules,
     replicas,
@@ -238,6 +249,52 @@ function withBudgets(random: Sequence, plan: Plan, spanMs: number): Plan {
   const midnightMs = random.chance(0.6) ? random.between(1, spanMs + 30_000) : dayMs / 2;
   const startsAtMs = Math.ceil(plan.startsAtMs / dayMs) * dayMs - midnightMs;
   return { ...plan, accounts, requests, incidents, startsAtMs };
+}
+
+/** A low balance that the account may cross, from above or from below. */
+function lowOf(random: Sequence, creditNanos: bigint): bigint | null {
+  if (random.chance(0.3)) return null;
+  return (creditNanos * BigInt(random.pick([50, 90, 99, 100, 101, 150]))) / 100n;
+}
+
+/** Looks at the outbox, and credit that goes up and down where the balance is low; a sequence of its own. */
+function givingOutOf(
+  random: Sequence,
+  {
+    accounts,
+    requests,
+    spanMs,
+  }: {
+    readonly accounts: readonly AccountPlan[];
+    readonly requests: readonly RequestPlan[];
+    readonly spanMs: number;
+  },
+): Incident[] {
+  const what: Happening[] = [];
+  for (let left = random.between(0, 3); left > 0; left -= 1)
+    what.push({ type: "give-out", holder: random.pick(["one", "two"]) });
+  if (random.chance(0.4)) {
+    const { creditNanos, id: accountId, lowNanos } = random.pick(accounts);
+    for (let left = random.between(1, 6); left > 0; left -= 1)
+      if (lowNanos !== null && random.chance(0.4))
+        what.push({ type: "to-the-line", accountId, lowNanos });
+      else
+        what.push(
+          random.chance(0.5)
+            ? { type: "takeback", accountId, percent: random.pick([1, 10, 60]) }
+            : {
+                type: "credit",
+                accountId,
+                nanos: creditNanos / BigInt(random.between(2, 20)) + 1n,
+              },
+        );
+  }
+  return what.map((one) => ({
+    when: random.chance(0.5)
+      ? { requestId: random.pick(requests).id, phase: random.pick(phases) }
+      : { atMs: random.between(0, spanMs + 30_000) },
+    what: one,
+  }));
 }
 
 /** An operator cancels a request; a sequence of its own, which moves nothing else of the plan. */
@@ -303,7 +360,7 @@ function rulesOf(random: Sequence): Rules {
   };
 }
 
-function accountsOf(random: Sequence): AccountPlan[] {
+function accountsOf(random: Sequence): Omit<AccountPlan, "lowNanos">[] {
   const names = random.chance(0.4) ? ["A", "B"] : ["A"];
   return names.map((name) => ({
     id: `acct_${name}` as const,

@@ -12,7 +12,13 @@ import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openProxy } from "../ledger/postgres-proxy.ts";
 import { startPostgres } from "../ledger/postgres-server.ts";
 import type { Rules } from "./plan.ts";
-import { columns, observedOf, type Observed, type SimulatedStore } from "./simulated-store.ts";
+import {
+  columns,
+  eventsSql,
+  observedOf,
+  type Observed,
+  type SimulatedStore,
+} from "./simulated-store.ts";
 
 /** A real server of its own for run after run, with the simulation's clock; its tables are emptied in between. */
 export async function openPostgresStores(): Promise<
@@ -82,7 +88,8 @@ export async function openPostgresStores(): Promise<
       await observer.query(
         `set session_replication_role = replica;
          truncate tributary.account, tributary.price, tributary.price_list, tributary.api_key, tributary.reservation, tributary.entry,
-           tributary.rate_window, tributary.rate_ticket, tributary.process cascade`,
+           tributary.rate_window, tributary.rate_ticket, tributary.process, tributary.outbox, tributary.event,
+           tributary.event_desk cascade`,
       );
       return {
         clock: "store",
@@ -204,5 +211,6 @@ async function observe(observer: Client, seen: ReadonlyMap<string, number>): Pro
     budgets: await rowsOf(
       `select ${columns.budget} from tributary.api_key where budget_nanos is not null`,
     ),
+    events: await rowsOf(eventsSql("tributary.")),
   });
 }

@@ -72,6 +72,7 @@ class Run {
   private operator: Execute | null = null;
   private calls = 0;
   private lives = 0;
+  private givenOut = 0;
   private away: { untilMs: number; from: number | null; repliesOnly: boolean }[] = [];
   private clockJumped = false;
   private wasLongAway = false;
@@ -137,6 +138,8 @@ class Run {
     for (const account of this.plan.accounts) {
       const { creditNanos, id } = account;
       await this.operate("createAccount", { id, name: id, creditNanos });
+      const { lowNanos: lowBalanceNanos } = account;
+      if (lowBalanceNanos !== null) await this.operate("changeAccount", { id, lowBalanceNanos });
       for (const key of account.keys)
         await this.operate("createKey", {
           id: key.id,
@@ -377,6 +380,20 @@ class Run {
       case "change-key":
       case "rotate":
         await this.changePolicy(what);
+        return;
+      case "to-the-line": {
+        const { balance, held } = this.tables.model.account(what.accountId);
+        const amountNanos = what.lowNanos - balance;
+        if (amountNanos !== 0n && what.lowNanos >= held)
+          await this.operate("creditAccount", { id: what.accountId, amountNanos, note: null });
+        return;
+      }
+      case "give-out":
+        this.givenOut += 1;
+        await this.operate("takeDesk", {
+          holder: what.holder,
+          seed: `seed${String(this.givenOut)}x`,
+        });
         return;
       case "clock-jump":
         world.jumpedMs += what.byMs;

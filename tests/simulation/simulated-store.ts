@@ -31,6 +31,8 @@ export interface Observed {
   readonly tickets: readonly ObservedTicket[];
   /** Of keys that have one. */
   readonly budgets: readonly ObservedBudget[];
+  /** What was given out, in its order, and then what is in the outbox. */
+  readonly events: readonly ObservedEvent[];
 }
 export interface ObservedBudget {
   readonly key: string;
@@ -38,6 +40,12 @@ export interface ObservedBudget {
   readonly begin: number;
   readonly spent: bigint;
   readonly held: bigint;
+}
+export interface ObservedEvent {
+  readonly account: string;
+  readonly type: string;
+  /** null: it was not given out yet. */
+  readonly position: number | null;
 }
 export interface ObservedAccount {
   readonly id: string;
@@ -87,6 +95,7 @@ export function observedOf(rows: {
   readonly entries: readonly Row[];
   readonly tickets: readonly Row[];
   readonly budgets: readonly Row[];
+  readonly events: readonly Row[];
 }): Observed {
   return {
     accounts: rows.accounts.map((row) => ({
@@ -138,6 +147,11 @@ export function observedOf(rows: {
       spent: wholeOf(row["budget_spent_nanos"]),
       held: wholeOf(row["budget_held_nanos"]),
     })),
+    events: rows.events.map((row) => ({
+      account: row["account_id"] as string,
+      type: row["type"] as string,
+      position: Number(row["waiting"]) === 0 ? Number(row["place"]) : null,
+    })),
   };
 }
 
@@ -155,3 +169,9 @@ export const columns = {
   ticket: "key_id, at_ms",
   budget: "id, budget_nanos, budget_begin_ms, budget_spent_nanos, budget_held_nanos",
 } as const;
+
+/** What has happened, in the order in which it is given out; tables have the names that the store has for them. */
+export function eventsSql(schema: "" | "tributary."): string {
+  return `select 0 as waiting, position as place, type, account_id from ${schema}event
+    union all select 1, sequence, type, account_id from ${schema}outbox order by 1, 2`;
+}

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStoreOn, type StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import type { Rules } from "./plan.ts";
-import { columns, observedOf, type SimulatedStore } from "./simulated-store.ts";
+import { columns, eventsSql, observedOf, type SimulatedStore } from "./simulated-store.ts";
 
 /** One database in memory for run after run: an empty ledger is a copy of the first, which is quicker than migrating. */
 export function openSqliteStores(): Disposable & { fresh(rules: Rules): SimulatedStore } {
@@ -41,6 +41,7 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
     `select ${columns.budget} from api_key where budget_nanos is not null`,
   );
   const tickets = database.prepare(`select ${columns.ticket} from rate.ticket`);
+  const events = database.prepare(eventsSql(""));
   return {
     clock: "caller",
     graceMs: 0,
@@ -59,6 +60,7 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
         }),
         tickets: tickets.all(),
         budgets: budgets.all(),
+        events: events.all(),
       });
     },
   };

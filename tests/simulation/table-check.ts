@@ -64,6 +64,7 @@ export class TableCheck {
       );
     }
     this.ensureEqualToModel(observed, calls.at(-1)?.nowMs ?? 0);
+    this.ensureEvents(observed);
   }
 
   private readJournal(observed: Observed): void {
@@ -216,6 +217,27 @@ export class TableCheck {
     }
     this.ensureBudgets(budgets);
     this.ensureTickets(tickets, nowMs);
+  }
+
+  /** What has happened is written once, in its order, and nothing of what has not; positions have no gaps. */
+  private ensureEvents({ accounts, events }: Observed): void {
+    for (const { id } of accounts) {
+      const written = events
+        .filter(({ account, type }) => account === id && type !== "budget.reached")
+        .map(({ type }) => type);
+      const expected = this.model.events.events(id);
+      ensure(
+        String(written) === String(expected),
+        "the events of an account are what has happened to it",
+        () => `${id}: store ${String(written)}, model ${String(expected)}`,
+      );
+    }
+    const positions = events.flatMap(({ position }) => (position === null ? [] : [position]));
+    ensure(
+      positions.every((position, index) => position === index + 1),
+      "positions of events have no gaps",
+      () => String(positions),
+    );
   }
 
   /** What has left the window need not have left the table. */

@@ -5,6 +5,7 @@ import {
   ensureAmount,
   ensureLimits,
   ensureLine,
+  ensureLowBalance,
   ensureName,
   unknownAccount,
 } from "../operator-input.ts";
@@ -89,6 +90,8 @@ export interface AccountPatch {
   readonly limits?: Patch<AccountLimits> | undefined;
   /** null: `default`. */
   readonly priceList?: string | null | undefined;
+  /** null: no event says that the balance is low. */
+  readonly lowBalanceNanos?: CreditNanos | null | undefined;
   readonly externalId?: string | null | undefined;
   readonly metadata?: MetadataPatch | undefined;
 }
@@ -124,6 +127,8 @@ function* write(
     status: patch.status ?? before.status,
     limits: { ...before.limits, ...present(patch.limits) },
     priceList: patch.priceList === undefined ? before.priceList : patch.priceList,
+    lowBalanceNanos:
+      patch.lowBalanceNanos === undefined ? before.lowBalanceNanos : patch.lowBalanceNanos,
     externalId: patch.externalId === undefined ? before.externalId : patch.externalId,
     metadata: mergeMetadata(before.metadata, patch.metadata),
     version,
@@ -132,6 +137,7 @@ function* write(
   ensureLimits(after.limits);
   if (after.priceList !== null && after.priceList !== before.priceList)
     yield* ensurePriceList(after.priceList);
+  ensureLowBalance(after.lowBalanceNanos);
   const changed = changedFacts(factsOf(before), factsOf(after));
   if (changed === null) return null;
   if (after.externalId !== before.externalId) yield* ensureExternalId(after);
@@ -139,7 +145,19 @@ function* write(
   const set = columns.map(([column], at) => `${column} = $${String(at + 2)}`).join(", ");
   const values = columns.map(([, value]) => value);
   yield* ask(`update tributary.account set ${set} where id = $1`, before.id, ...values);
+  if (after.lowBalanceNanos !== before.lowBalanceNanos)
+    yield* callLow(before, after.lowBalanceNanos);
   return { after, changed };
+}
+
+/** A balance that is below already has not fallen. */
+function* callLow({ balanceNanos, id }: Account, lowNanos: CreditNanos | null): Steps<unknown> {
+  return yield* ask(
+    "update tributary.account set low_balance_nanos = $2, balance_low = $3 where id = $1",
+    id,
+    lowNanos,
+    lowNanos !== null && balanceNanos < lowNanos ? 1 : 0,
+  );
 }
 
 /** Throws where another account has the external id; of two changes at once the second finds that of the first. */
@@ -175,7 +193,8 @@ function columnsOf(account: Account): Readonly<Record<string, StatementValue>> {
   };
 }
 
-function factsOf({ externalId, limits, metadata, name, priceList, status }: Account): AuditFacts {
+function factsOf(account: Account): AuditFacts {
+  const { externalId, limits, lowBalanceNanos, metadata, name, priceList, status } = account;
   return {
     name,
     status,
@@ -185,6 +204,7 @@ function factsOf({ externalId, limits, metadata, name, priceList, status }: Acco
     requests_per_minute: limits.requestsPerMinute,
     output_tokens_max: limits.outputTokensMax,
     price_list: priceList,
+    low_balance_at: lowBalanceNanos === null ? null : formatCredit(lowBalanceNanos),
   };
 }
 

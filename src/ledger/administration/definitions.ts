@@ -22,6 +22,7 @@ import {
 } from "./key-administration.ts";
 import { cancelGeneration, cancelledGenerations } from "./generation-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
+import { eventChanges, eventLooks } from "./event-definitions.ts";
 import { runOnce } from "./once.ts";
 import { readStatement } from "./statement.ts";
 import {
@@ -55,6 +56,7 @@ import type { Steps } from "./steps.ts";
 /** Operations that only read: one snapshot each. */
 const looks = {
   cancelledGenerations,
+  ...eventLooks,
   findKey,
   findKeys,
   findOperator,
@@ -75,6 +77,7 @@ const looks = {
 
 /** Operations that write: one transaction each. */
 const changes = {
+  ...eventChanges,
   addSealKey,
   cancelGeneration,
   changeAccount,

@@ -21,4 +21,32 @@ begin
   return new;
 end
 $body$;
+
+-- A budget that was set anew is another one, of which no event has been.
+create or replace function tributary.budget_set() returns trigger language plpgsql as $body$
+begin
+  new.budget_event_begin_ms := null;
+  new.budget_event_percent := 0;
+  return new;
+end
+$body$;
+
+-- What a key's requests were charged in the present period has reached 80 % or all of its budget.
+create or replace function tributary.budget_reached() returns trigger language plpgsql as $body$
+declare
+  _before integer := case when new.budget_event_begin_ms is distinct from new.budget_begin_ms then 0
+    else new.budget_event_percent end;
+  _level integer := case when new.budget_spent_nanos >= new.budget_nanos then 100 else 80 end;
+begin
+  insert into tributary.outbox (type, account_id, key_id, entry, facts_json)
+    select 'budget.reached', new.account_id, new.id, a.entries, json_build_object('percent', step,
+        'budget_nanos', new.budget_nanos::text, 'spent_nanos', new.budget_spent_nanos::text, 'period', new.budget_period,
+        'begins_at_ms', new.budget_begin_ms, 'ends_at_ms', new.budget_end_ms)::text
+      from tributary.account a, unnest(array[80, 100]) as step
+      where a.id = new.account_id and step > _before and step <= _level order by step;
+  new.budget_event_begin_ms := new.budget_begin_ms;
+  new.budget_event_percent := _level;
+  return new;
+end
+$body$;
 `;

@@ -13,6 +13,7 @@ import { prices } from "./0010-prices.ts";
 import { allowKindsOfCredit, references } from "./0012-references.ts";
 import { labels } from "./0013-labels.ts";
 import { replicas } from "./0014-replicas.ts";
+import { budgetEvents } from "./0015-budget-events.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -38,4 +39,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0012-references", oldest: 5, steps: [allowKindsOfCredit, references] },
   { name: "0013-labels", oldest: 5, steps: [labels] },
   { name: "0014-replicas", oldest: 5, steps: [replicas] },
+  { name: "0015-budget-events", oldest: 5, steps: [budgetEvents] },
 ];
