@@ -50,14 +50,18 @@ export function openEventsLedger(client: StoreClient): EventsLedger {
   };
 }
 
-/** A request was refused for credit, which may be an event; `asked` is what `authorize` or `admit` was asked for. */
+/** A request was refused for credit or for a budget, which may be an event; `asked` is what `authorize` or `admit` was asked for. */
 export async function noteShortage(
   client: StoreClient,
   asked: unknown,
-  { facts: { shortage } }: Failure,
+  { code, facts: { shortage } }: Failure,
 ): Promise<void> {
-  const { accountId, keyId } = callerOf(asked);
   if (shortage === undefined) return;
+  const { accountId, keyId } = callerOf(asked);
+  if (code === "budget_exceeded") {
+    await client.call("noteBudgetRefused", { accountId, keyId }).catch(ignore);
+    return;
+  }
   const order = {
     accountId,
     keyId,

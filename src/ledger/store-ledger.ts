@@ -159,8 +159,7 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
 function callerFacing(client: StoreClient): RunOperation {
   return (name, argument) =>
     client.call(name, argument).catch(async (error: unknown) => {
-      if (error instanceof Failure && error.code === "insufficient_credit")
-        await noteShortage(client, argument, error);
+      if (error instanceof Failure) await noteShortage(client, argument, error);
       throw failureOf(error);
     });
 }

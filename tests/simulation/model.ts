@@ -183,6 +183,9 @@ export class Model {
         return ["cancelled", ...this.cancelled().toSorted()];
       case "expire":
         return this.expire(nowMs);
+      // Events of budgets are held against the budgets that the tables have.
+      case "noteBudgetRefused":
+        return "done";
       case "noteExhausted": {
         const order = argument as { accountId: string; balanceNanos: bigint };
         const { balance } = this.account(order.accountId);

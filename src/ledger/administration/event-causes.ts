@@ -36,6 +36,37 @@ export function* noteExhausted(
   return null;
 }
 
+/**
+ * A request was refused for its key's budget. What is left of a budget never pays for anything in the end, so that hardly
+ * one is ever spent to the last: where 80 % is spent, this counts as all of it, once a period.
+ */
+export function* noteBudgetRefused(
+  { accountId, keyId }: { readonly accountId: AccountId; readonly keyId: KeyId },
+  { nowMs }: Context,
+): Steps<null> {
+  // Keys are written under their account's lock.
+  yield* ask("select 1 as one from tributary.account where id = $1 for no key update", accountId);
+  const row = yield* askOne(
+    `update tributary.api_key set budget_event_begin_ms = budget_begin_ms, budget_event_percent = 100
+     where account_id = $1 and id = $2 and budget_spent_nanos >= budget_nanos - budget_nanos / 5
+       and (budget_event_begin_ms is distinct from budget_begin_ms or budget_event_percent < 100)
+     returning budget_nanos, budget_spent_nanos, budget_period, budget_begin_ms, budget_end_ms`,
+    accountId,
+    keyId,
+  );
+  if (row === null) return null;
+  const facts = {
+    percent: 100,
+    budget_nanos: bigOf(row, "budget_nanos").toString(),
+    spent_nanos: bigOf(row, "budget_spent_nanos").toString(),
+    period: textOf(row, "budget_period"),
+    begins_at_ms: numberOrNullOf(row, "budget_begin_ms"),
+    ends_at_ms: numberOrNullOf(row, "budget_end_ms"),
+  };
+  yield* writeEvent({ type: "budget.reached", accountId, keyId, facts }, nowMs);
+  return null;
+}
+
 /** Verifying has found something wrong. */
 export function* noteVerifyFailed(
   order: { readonly problems: number; readonly first: string },

@@ -1,4 +1,5 @@
 import {
+  noteBudgetRefused,
   noteDeployment,
   noteExhausted,
   noteExpiringKeys,
@@ -29,6 +30,7 @@ export const eventChanges = {
   finishTry,
   forgetEvents,
   leaveDesk,
+  noteBudgetRefused,
   noteDeployment,
   noteExhausted,
   noteExpiringKeys,
