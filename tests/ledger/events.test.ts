@@ -128,6 +128,40 @@ describe.each([
       expect(rows.map(({ keyId }) => keyId)).toEqual([key.record.id, key.record.id]);
     });
 
+    test("of a budget come at 80 per cent, and at 100 where a request is refused for what is left", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const shop = await ledger.createAccount("shop", 10n ** 9n);
+      const key = await ledger.createKey(shop.id, "till");
+      const budget = { amountNanos: 2_000_000n, period: "day", timezone: "UTC" } as const;
+      await ledger.changeKey(key.record.id, { budget });
+      const ask = async (tokens: number): Promise<string> => {
+        const order = orderOf(await ledger.authorize(key.secret, false, true), {
+          outputTokensRequested: tokens,
+        });
+        const answer = await ledger.admit(order).then(() => "admitted", codeOf);
+        if (answer === "admitted") await ledger.settle(settlementOf(order, [1_000, tokens]));
+        return answer;
+      };
+      const percents = async (): Promise<readonly unknown[]> => {
+        await ledger.takeDesk("one");
+        const { rows } = await ledger.pageEvents({ ...all, type: "budget.reached" });
+        return rows.map(({ facts, keyId }) => [facts["percent"], facts["spent_nanos"], keyId]);
+      };
+      expect(await ask(500), "more than the budget, of which little is spent").toBe(
+        "budget_exceeded",
+      );
+      expect(await percents()).toEqual([]);
+      expect(await ask(150)).toBe("admitted");
+      expect(await percents(), "1,600,000 of 2,000,000").toEqual([[80, "1600000", key.record.id]]);
+      expect(await ask(1)).toBe("budget_exceeded");
+      expect(await ask(1)).toBe("budget_exceeded");
+      expect((await percents()).slice(1)).toEqual([[100, "1600000", key.record.id]]);
+      stage.later(86_400_000);
+      expect(await ask(150)).toBe("admitted");
+      expect(await percents(), "the next day").toHaveLength(3);
+    });
+
     test("of a key that expires come a day before, once for each end", async () => {
       await using stage = await open();
       const { ledger } = stage;

@@ -29,7 +29,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0019-limits": "4b18289d09d546f891030279d4367429a4cc1936d47172399198f03afa33c254",
   "0020-budget-rules": "8f99d0def1ab050a9838a05c8ca55efcf525f4a685c3061abb92867472976342",
   "0021-prices-when-needed": "04e31661e1025a7879710208b8e18f6dc332973f5675d3bf05400dde63fd766f",
-  "0021-budget-events": "d13f53a6e907a45e9657f04aa3fa251ab1f020d57804a1119bfcaf38a66abbb9",
+  "0022-budget-events": "a933a60d1608ddc97a953fc724ebbc8989c9cf650b98415028a981d077f04840",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {
