@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Prices } from "../admission/price.ts";
 import type { PriceList } from "../ledger/administration/price-administration.ts";
 import { priceListToJson } from "../ledger/price-list-json.ts";
+import { versionHeader } from "./if-match.ts";
 import { nameOfCursor, pageOf, pageParameters, pageSchema } from "./paging.ts";
 import {
   askedPricesOf,
@@ -54,7 +55,7 @@ const change = defineRoute(
     method: "patch",
     path: "/price_lists/{name}",
     summary: "Changes the prices to come of a list; none that has begun",
-    request: { params: nameParameter, ...bodyOf(priceListPatchSchema) },
+    request: { params: nameParameter, headers: versionHeader, ...bodyOf(priceListPatchSchema) },
   },
   answered,
 );

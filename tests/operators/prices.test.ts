@@ -46,6 +46,11 @@ test("lists are made, shown, changed and listed; the settings are `default` unti
   // What was read may be sent back.
   const again = { method: "PATCH", body: { prices: changed.json["prices"] } };
   expect((await operators.ask(`${path}/team%20a`, again)).json).toEqual(changed.json);
+  const late = { ...again, headers: { "if-match": "1" } };
+  expect(await operators.ask(`${path}/team%20a`, late)).toMatchObject({
+    status: 412,
+    json: { code: "version_conflict", param: "if-match" },
+  });
   const nothing = { method: "PATCH", body: {} };
   expect((await operators.ask(`${path}/team%20a`, nothing)).json).toEqual(changed.json);
 

@@ -4,7 +4,7 @@ import { OperatorError } from "../operator-error.ts";
 import { defaultPriceList, pricesOf } from "../price-list.ts";
 import { numberOf, type Row, textOf } from "../row.ts";
 import { audit } from "./audit.ts";
-import type { ChangeContext } from "./changed-by.ts";
+import { type ChangeContext, ensureVersion } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
 
 /** What a list charges from a time on, until its next price. */
@@ -129,11 +129,7 @@ export function* changePriceList(
   );
   if (row === null) throw unknownPriceList(name);
   const before = yield* withPrices(row);
-  if (version !== null && version !== before.version)
-    throw new OperatorError(
-      "not_possible",
-      `The price list ${JSON.stringify(name)} was changed meanwhile: its version is ${String(before.version)}. Read it again.`,
-    );
+  ensureVersion(before.version, { ...context, ifVersion: version ?? context.ifVersion ?? null });
   if (order.prices === null) return before;
   const begun = before.prices.filter((price) => hasBegun(price, context));
   const asked = dated(order.prices, context.nowMs);
