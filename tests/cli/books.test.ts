@@ -148,6 +148,7 @@ describe("receipt", () => {
       prices: { input: "1", cached_input: "1", output: "4" },
       reserved: "0.0014",
       charged: "0.00018",
+      refunded: "0",
       lines: [
         { item: "input", tokens: 100, price: "1", amount: "0.0001" },
         { item: "cached_input", tokens: 0, price: "1", amount: "0" },

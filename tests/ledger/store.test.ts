@@ -350,7 +350,10 @@ describe("administration", () => {
     expect(() => take(-600_001n)).toThrow(
       "At most 0.0006 can be taken back from acct_a: its balance is 0.002, of which running requests hold 0.0014.",
     );
-    expect(take(-600_000n)).toMatchObject({ balanceNanos: 1_400_000n, heldNanos: 1_400_000n });
+    expect(take(-600_000n)).toMatchObject({
+      entry: { balanceDeltaNanos: -600_000n },
+      account: { balanceNanos: 1_400_000n, heldNanos: 1_400_000n },
+    });
     expect(till.settle("req_1", [1_000, 100]).chargedNanos).toBe(1_400_000n);
     expect(till.show().balanceNanos).toBe(0n);
   });

@@ -100,6 +100,7 @@ const receipt = {
   price_list: z.string().min(1),
   prices,
   reserved: credit,
+  refunded: credit,
   admitted_at: time,
   head,
 };
@@ -127,6 +128,7 @@ export const receiptSchema = z.discriminatedUnion("state", [
       "refused",
       "failed",
       "lease-lost",
+      "cancelled-by-operator",
     ]),
     charged: credit,
     lines: z
