@@ -71,7 +71,7 @@ async function signIn(look: { readonly width: number; readonly dark: boolean }):
 async function visit(page: Page, path: string): Promise<void> {
   await page.goto(`${service.operatorUrl}/#/${path}`);
   await page.locator("main h1").waitFor();
-  await page.locator(".state-loading").first().waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.querySelector(".state-loading") === null);
 }
 
 describe.each([

@@ -28,7 +28,7 @@ function button(name: string) {
 async function visit(path: string): Promise<void> {
   await page.goto(`${service.operatorUrl}/#/${path}`);
   await page.locator("main h1").waitFor();
-  await page.locator(".state-loading").waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.querySelector(".state-loading") === null);
 }
 
 async function ensureUsable(): Promise<void> {
