@@ -20,6 +20,7 @@ import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
+import { openUsageKeeper } from "./ledger/usage-keeper.ts";
 import { limits } from "./limits.ts";
 import { openPageFiles } from "./pages/page-files.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
@@ -85,6 +86,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry, ...clock }),
   );
+  opened.use(openUsageKeeper(ledger, { telemetry, timers }));
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));

@@ -247,6 +247,14 @@ export const limits = {
   /** Characters of the name of an account, a key or an operator, and of a note beside an amount. */
   nameCharactersMax: 100,
   noteCharactersMax: 500,
+  /** Statements of operators that a SQLite ledger keeps ready; as many again make room for all of them anew. */
+  preparedStatementsMax: 200,
+  /** Accounts that are looked at for requests to add up, and requests that are added up in one transaction: 3 ms of SQLite's thread. */
+  usageAccountsALook: 200,
+  usageReceiptsAStep: 100,
+  /** How often that is done, and how long requests have the thread for themselves between two transactions. */
+  usageKeepMs: 60_000,
+  usageRestMs: 20,
   /** Characters of a label as a receipt keeps it; a longer one is kept by its hash, which is shorter. */
   labelCharactersMax: 128,
   /** Characters of a reference of a movement and of an external id: payment providers' have under 100. */

@@ -1,5 +1,4 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
-import type { UsageGrouping } from "../ledger/usage-sums.ts";
 import type { Definitions } from "./command.ts";
 import { addUrl } from "./from-afar.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
@@ -21,8 +20,6 @@ const load = {
   connect: () => import("./connect.ts"),
   doctor: () => import("./doctor.ts"),
 };
-
-const groupings = ["hour", "day", "key", "format"] as const satisfies readonly UsageGrouping[];
 
 /** Every command: its words, options and help. */
 export function addCommands(definitions: Definitions): void {
@@ -217,14 +214,18 @@ function addReports({ finish, program, shell }: Definitions): void {
     .summary("tokens and credit, added up")
     .description("Tokens and credit of the requests that have ended, added up for each account.")
     .option("--account <ID>", "of one account")
+    .option("--key <ID>", "of one key")
     .option(
       "--since <T>",
       "requests that ended from T on: 2026-01-31, 2026-01-31T12:00:00Z, or a span that ends now, 24h or 7d; times are UTC",
     )
     .option("--until <T>", "requests that ended before T")
-    .addOption(
-      new Option("--by <GROUP>", "what a row is").choices(groupings).default("day" as const),
+    .option(
+      "--by <GROUP>",
+      "what a row is, of each account: hour, day, month, key, format or label; or two of these and account with a comma between, as month,label",
+      "day",
     )
+    .option("--timezone <NAME>", "of days and months, such as Europe/Berlin", "UTC")
     .addOption(
       new Option(
         "--format <FORMAT>",

@@ -1,5 +1,13 @@
-import { formatCredit } from "../admission/price.ts";
-import type { UsageGrouping, UsageRow } from "../ledger/usage-sums.ts";
+import { csvLine } from "../ledger/csv.ts";
+import { isTimeZone } from "../ledger/periods.ts";
+import { addSums, noSums, type UsageSums } from "../ledger/usage/measures.ts";
+import { usageToJson } from "../ledger/usage/usage-json.ts";
+import {
+  groupingsOf,
+  type UsageGrouping,
+  usageGroupings,
+  type UsageRow,
+} from "../ledger/usage/usage-query.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readTime } from "./read-time.ts";
@@ -9,86 +17,106 @@ type Format = "table" | "csv" | "jsonl";
 
 interface UsageOptions {
   readonly account?: string | undefined;
+  readonly key?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
-  readonly by: UsageGrouping;
+  readonly timezone: string;
+  readonly by: string;
   readonly format: Format;
 }
 
 /** `usage` */
-export async function showUsage(
-  shell: Shell,
-  { account, by, format, since, until }: UsageOptions,
-): Promise<Outcome> {
+export async function showUsage(shell: Shell, options: UsageOptions): Promise<Outcome> {
+  const { account, format, key, since, timezone, until } = options;
   const nowMs = Date.now();
   const sinceMs = since === undefined ? null : readTime(since, "--since", nowMs);
   const untilMs = until === undefined ? null : readTime(until, "--until", nowMs);
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
     throw misuse("--since must be before --until.");
+  if (!isTimeZone(timezone))
+    throw misuse(`--timezone ${timezone} is no time zone: write it as UTC or Europe/Berlin.`);
+  const by = readGroupings(options.by);
   return withLedger(shell, async (ledger) => {
-    const rows = await ledger.sumUsage({ accountId: account ?? null, sinceMs, untilMs, by });
-    const json = rows.map((row) => toJson(row, by));
-    return { json, text: describe(rows, { by, format, json }) };
+    const rows = await ledger.sumUsage({
+      accountId: account ?? null,
+      keyId: key ?? null,
+      format: null,
+      sinceMs,
+      untilMs,
+      by,
+      timezone,
+    });
+    const ordered = rows.toSorted((one, other) => compare(one.accountId, other.accountId));
+    const json = ordered.map((row) => usageToJson(row, by));
+    return { json, text: describe(ordered, { by, format, json }) };
   });
 }
 
-type Json = Readonly<Record<string, string | number>>;
-
-function toJson(row: UsageRow, by: UsageGrouping): Json {
-  return {
-    account: row.accountId,
-    [by]: row.group,
-    requests: row.requests,
-    input_tokens: row.inputTokens,
-    cached_input_tokens: row.cachedInputTokens,
-    output_tokens: row.outputTokens,
-    reasoning_tokens: row.reasoningTokens,
-    charged: formatCredit(row.chargedNanos),
-  };
+/** One grouping is of each account, as it always was; two are as they are named. */
+function readGroupings(text: string): readonly UsageGrouping[] {
+  const by = groupingsOf(text);
+  if (by === null)
+    throw misuse(
+      `--by ${JSON.stringify(text)} is no grouping: write one of ${usageGroupings.join(", ")}, or two of them with a comma between, of which one at most is a time.`,
+    );
+  const [first, second] = by;
+  return second === undefined && first !== undefined && first !== "account"
+    ? ["account", first]
+    : by;
 }
+
+function compare(one = "", other = ""): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+type Json = ReturnType<typeof usageToJson>;
 
 function describe(
   rows: readonly UsageRow[],
-  parts: { readonly by: UsageGrouping; readonly format: Format; readonly json: readonly Json[] },
+  parts: {
+    readonly by: readonly UsageGrouping[];
+    readonly format: Format;
+    readonly json: readonly Json[];
+  },
 ): string {
   const { by, format, json } = parts;
   switch (format) {
     case "jsonl":
       return json.map((row) => `${JSON.stringify(row)}\n`).join("");
     case "csv":
-      // No value has a comma or a quotation mark: ids, names of formats, times and numbers.
-      return [heads(by), ...json.map(cells)].map((row) => `${row.join(",")}\n`).join("");
+      return json.length === 0
+        ? ""
+        : [Object.keys(json[0] ?? {}), ...json.map((row) => Object.values(row))]
+            .map(csvLine)
+            .join("");
     case "table":
-      if (rows.length === 0) return "No request has ended in this time.\n";
-      return formatTable([
-        heads(by).map((head) => head.replaceAll("_", " ").toUpperCase()),
-        ...json.map(cells),
-        ...(rows.length > 1 ? [cells(toJson(total(rows), by))] : []),
-      ]);
+      return json.length === 0 ? "No request has ended in this time.\n" : table(rows, by, json);
     default:
       return format satisfies never;
   }
 }
 
-function heads(by: UsageGrouping): readonly string[] {
-  return Object.keys(toJson(total([]), by));
+/** The groups and what they used; a file has more columns than fit beside each other. */
+function table(
+  rows: readonly UsageRow[],
+  by: readonly UsageGrouping[],
+  json: readonly Json[],
+): string {
+  const last = Object.keys(json[0] ?? {}).indexOf("charged") + 1;
+  const cells = (row: Json): readonly string[] =>
+    Object.values(row)
+      .slice(0, last)
+      .map((cell) => (cell === null ? "-" : String(cell)));
+  const heads = Object.keys(json[0] ?? {}).slice(0, last);
+  const total = rows.reduce((all, { sums }) => addSums(all, sums), noSums());
+  return formatTable([
+    heads.map((head) => head.replaceAll("_", " ").toUpperCase()),
+    ...json.map(cells),
+    ...(rows.length > 1 ? [totalOf(total, by.length)] : []),
+  ]);
 }
 
-function cells(row: Json): readonly string[] {
-  return Object.values(row).map(String);
-}
-
-function total(rows: readonly UsageRow[]): UsageRow {
-  const sum = (read: (row: UsageRow) => number): number =>
-    rows.reduce((all, row) => all + read(row), 0);
-  return {
-    accountId: "total",
-    group: "",
-    requests: sum((row) => row.requests),
-    inputTokens: sum((row) => row.inputTokens),
-    cachedInputTokens: sum((row) => row.cachedInputTokens),
-    outputTokens: sum((row) => row.outputTokens),
-    reasoningTokens: sum((row) => row.reasoningTokens),
-    chargedNanos: rows.reduce((all, row) => all + row.chargedNanos, 0n),
-  };
+function totalOf(sums: UsageSums, groups: number): readonly string[] {
+  const cells = Object.values(usageToJson({ sums }, [])).slice(0, 6).map(String);
+  return ["total", ...Array.from({ length: groups - 1 }, () => ""), ...cells];
 }

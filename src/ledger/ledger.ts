@@ -24,7 +24,8 @@ import type {
   SealKeyRecord,
 } from "./records.ts";
 import type { CheckpointResult } from "./roll-up.ts";
-import type { UsageQuery, UsageRow } from "./usage-sums.ts";
+import type { KeptUsage, UnsummedAccounts } from "./usage/keep-usage.ts";
+import type { UsageQuery, UsageRow } from "./usage/usage-query.ts";
 import type { VerifyReport } from "./verify-journal.ts";
 
 /** The account and the key of a request that `authorize` has let through. */
@@ -186,6 +187,10 @@ export interface LedgerAdministration<Secret extends string | null = string>
   readStatement(accountId: string, month: string): Promise<Statement>;
   showReceipt(requestId: string): Promise<Receipt>;
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Of some accounts, those that have requests which no kept sum covers. */
+  findUnsummed(after: string): Promise<UnsummedAccounts>;
+  /** Adds some of these accounts' requests to the kept sums: a bounded number of them. */
+  keepUsage(accountIds: readonly string[]): Promise<KeptUsage>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */
   verify(against: readonly string[], listHeads?: boolean): Promise<VerifyReport>;
   /** Rolls up the account's entries from before `beforeMs`. */

@@ -124,3 +124,36 @@ function formatOf(timezone: string): Intl.DateTimeFormat {
   formats.set(timezone, format);
   return format;
 }
+
+/** A period with the calendar's day on which it begins, such as 2026-01-31. */
+export interface DatedPeriod extends Period {
+  readonly endMs: number;
+  readonly date: string;
+}
+
+/** The periods that `[sinceMs, untilMs)` is in, one after another. */
+export function periodsBetween(
+  { period, timezone }: { readonly period: "day" | "month"; readonly timezone: string },
+  sinceMs: number,
+  untilMs: number,
+): readonly DatedPeriod[] {
+  const periods: DatedPeriod[] = [];
+  for (let atMs = sinceMs; atMs < untilMs;) {
+    const before = periods.at(-1);
+    const next = before === undefined ? null : dayAfter(timezone, before);
+    const { beginMs, endMs } =
+      period === "day" && next !== null ? next : findPeriod(period, timezone, atMs);
+    const date = new Date(localDay(timezone, beginMs) * dayMs).toISOString().slice(0, 10);
+    periods.push({ beginMs, endMs, date });
+    atMs = endMs;
+  }
+  return periods;
+}
+
+/** The day after another where both are of 24 hours, which takes two looks at the calendar; null: it is to be searched for. */
+function dayAfter(timezone: string, { endMs }: DatedPeriod): EndingPeriod | null {
+  const day = localDay(timezone, endMs);
+  const nextMs = endMs + dayMs;
+  const isNext = localDay(timezone, nextMs) === day + 1 && localDay(timezone, nextMs - 1) === day;
+  return isNext ? { beginMs: endMs, endMs: nextMs } : null;
+}

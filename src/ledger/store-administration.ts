@@ -54,11 +54,9 @@ export function openStoreAdministration(
         `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer.`,
       );
     },
-    async sumUsage(query) {
-      // An account that does not exist is an error; one that has used nothing has no rows.
-      if (query.accountId !== null) await run("showAccount", query.accountId);
-      return run("usage", query);
-    },
+    sumUsage: (query) => run("sumUsage", query),
+    findUnsummed: (after) => run("findUnsummed", after),
+    keepUsage: (accountIds) => run("keepUsage", { accountIds, by }),
     async verify(against, listHeads = false) {
       const report = await run("verify", { against: against.map(ensureHead), listHeads });
       if (!report.ok) await noteProblems(run, report);

@@ -18,6 +18,7 @@ import { openStoreAdministration } from "./store-administration.ts";
 import { noteShortage, openEventsLedger } from "./store-events.ts";
 import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
+import { pause } from "./pause.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** What the ledger works with. */
@@ -213,19 +214,6 @@ function ensureWhole(settlement: Settlement): void {
   if (numbers.every((value) => Number.isSafeInteger(value) && value >= 0)) return;
   throw new Failure("internal", "Something went wrong inside the service. Try again.", {
     cause: new Error("ledger: a settlement has a number that is no whole number of 0 or more"),
-  });
-}
-
-function pause(delayMs: number, ended: AbortSignal, timers: Timers): Promise<void> {
-  if (ended.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      timers.clear(timer);
-      ended.removeEventListener("abort", finish);
-      resolve();
-    };
-    const timer = timers.set(finish, delayMs);
-    ended.addEventListener("abort", finish);
   });
 }
 

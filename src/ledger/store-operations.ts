@@ -1,7 +1,6 @@
 import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
-import type { UsageQuery, UsageRow } from "./usage-sums.ts";
 import type { AccountId, KeyId, KeyScope, RequestId } from "./records.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
@@ -57,7 +56,6 @@ export interface StoreOperations extends AdministrationOperations {
     nowMs: number,
   ): Receipt | null;
   callerAccount(caller: Pick<Caller, "accountId" | "keyId">, nowMs: number): CallerAccount;
-  usage(query: UsageQuery, nowMs: number): readonly UsageRow[];
   /** Reads one snapshot, a piece of rows at a time. */
   verify(order: VerifyOrder, nowMs: number): VerifyReport;
   /** At most limits.checkpointEntriesMax entries a call. */

@@ -18,6 +18,7 @@ export type ProblemCode =
   | "reference-differs" // what is kept of a reference is not what its entry says
   | "refund-differs"
   | "budget-differs" // what is kept beside a key and what its receipts say
+  | "usage-differs" // kept sums are not what the receipts come to
   | "account-missing";
 
 /** The parts of a request's row that its entries must agree with. */

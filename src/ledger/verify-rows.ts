@@ -2,6 +2,7 @@ import { journalEntryOf } from "./journal.ts";
 import { pricesOf } from "./price-list.ts";
 import { checkpointOf } from "./roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
+import { verifyUsage } from "./usage/verify-usage.ts";
 import type { ReservationToVerify } from "./verify-entry.ts";
 import { readCredits } from "./verify-credits.ts";
 import {
@@ -31,6 +32,9 @@ export function* verifyRows(order: VerifyOrder, hexOf: HexOf): Reading<VerifyRep
   yield* readStrays(verification);
   yield* readCredits(verification);
   yield* readBudgets(verification);
+  yield* verifyUsage((account, message) =>
+    verification.report({ code: "usage-differs", account, sequence: null, request: null, message }),
+  );
   return verification.finish();
 }
 

@@ -9,7 +9,6 @@ import type { AuditRow } from "../ledger/administration/audit.ts";
 import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
 import { creditKinds } from "../ledger/journal.ts";
 import type { Account } from "../ledger/records.ts";
-import type { UsageRow } from "../ledger/usage-sums.ts";
 import { limits } from "../limits.ts";
 import { accountLimits, accountLimitsOf, accountLimitsToJson } from "./limit-schemas.ts";
 
@@ -287,36 +286,6 @@ export const receiptSchema = z
 export function receiptOfApi(receipt: Receipt): z.infer<typeof receiptSchema> {
   // `receiptToJson` has these members; the tests hold its answers against the schema.
   return receiptToJson(receipt) as z.infer<typeof receiptSchema>;
-}
-
-/** The requests of one account and one group, added up. */
-export const usageSchema = z
-  .object({
-    account: z.string(),
-    group: z
-      .string()
-      .openapi({ description: "begin of the hour or day, id of the key, or format" }),
-    requests: z.int(),
-    input_tokens: z.int(),
-    cached_input_tokens: z.int(),
-    output_tokens: z.int(),
-    reasoning_tokens: z.int(),
-    charged: credits,
-  })
-  .openapi("Usage");
-
-/** The sums as `usageSchema` has them. */
-export function usageToJson(row: UsageRow): z.infer<typeof usageSchema> {
-  return {
-    account: row.accountId,
-    group: row.group,
-    requests: row.requests,
-    input_tokens: row.inputTokens,
-    cached_input_tokens: row.cachedInputTokens,
-    output_tokens: row.outputTokens,
-    reasoning_tokens: row.reasoningTokens,
-    charged: formatCredit(row.chargedNanos),
-  };
 }
 
 const facts = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));

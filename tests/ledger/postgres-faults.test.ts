@@ -351,7 +351,15 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     await using ledger = await opening;
 
     await other.query("begin; lock table tributary.reservation in access exclusive mode");
-    const summing = ledger.sumUsage({ accountId: null, sinceMs: 5, untilMs: null, by: "day" });
+    const summing = ledger.sumUsage({
+      accountId: null,
+      keyId: null,
+      format: null,
+      sinceMs: 5,
+      untilMs: null,
+      by: ["day"],
+      timezone: "UTC",
+    });
     await waitsLong();
     await other.query("rollback");
     await other.end();

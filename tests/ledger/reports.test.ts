@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { UsageQuery } from "../../src/ledger/usage-sums.ts";
+
 import { receiptToJson } from "../../src/ledger/receipt.ts";
-import { usageStatement } from "../../src/ledger/sqlite/reports.ts";
-import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run, secretHash } from "./support.ts";
 
@@ -23,106 +21,6 @@ beforeAll(() => {
   ann.admit("req_a4", {}, at("2026-03-02T01:00:00Z"));
 });
 afterAll(() => store[Symbol.dispose]());
-
-const everything: UsageQuery = { accountId: null, sinceMs: null, untilMs: null, by: "day" };
-
-describe("usage", () => {
-  const requests = (query: Partial<UsageQuery>): number =>
-    run(store, "usage", { ...everything, ...query }).reduce((sum, row) => sum + row.requests, 0);
-
-  test.each([
-    [null, null, 4],
-    ["2026-03-01T11:00:00Z", null, 4],
-    ["2026-03-01T11:00:00.001Z", null, 3],
-    [null, "2026-03-01T11:00:00Z", 0],
-    [null, "2026-03-01T11:59:59.999Z", 1],
-    [null, "2026-03-01T12:00:00Z", 2],
-    ["2026-03-01T11:30:00Z", "2026-03-02T00:02:00Z", 1],
-    ["2026-03-03T00:00:00Z", null, 0],
-  ])("from %s on and before %s: %s requests", (since, until, count) => {
-    const query = {
-      sinceMs: since === null ? null : at(since),
-      untilMs: until === null ? null : at(until),
-    };
-    expect(requests(query)).toBe(count);
-  });
-
-  test("is of those that have ended, the expired ones at no charge, and of one account when told", () => {
-    expect(run(store, "usage", { ...everything, accountId: "acct_ann" })).toEqual([
-      {
-        accountId: "acct_ann",
-        group: "2026-03-01",
-        requests: 2,
-        inputTokens: 107,
-        cachedInputTokens: 0,
-        outputTokens: 21,
-        reasoningTokens: 0,
-        chargedNanos: 191_000n,
-      },
-      {
-        accountId: "acct_ann",
-        group: "2026-03-02",
-        requests: 1,
-        inputTokens: 0,
-        cachedInputTokens: 0,
-        outputTokens: 0,
-        reasoningTokens: 0,
-        chargedNanos: 0n,
-      },
-    ]);
-    expect(requests({ accountId: "acct_nobody" })).toBe(0);
-  });
-
-  test.each([
-    ["hour", ["2026-03-01T11:00:00Z", "2026-03-02T00:00:00Z", "2026-03-02T00:00:00Z"]],
-    ["day", ["2026-03-01", "2026-03-02", "2026-03-02"]],
-    ["key", ["key_ann", "key_bob"]],
-    ["format", ["messages", "messages"]],
-  ] as const)("by %s", (by, groups) => {
-    expect(run(store, "usage", { ...everything, by }).map(({ group }) => group)).toEqual(groups);
-  });
-});
-
-describe("sums of usage", () => {
-  test("of figures that no 64 bits can hold together are made all the same", () => {
-    using full = openStore({ ...defaultSettings, path: ":memory:" });
-    const till = openTill(full, "ann", 10_000_000_000n);
-    for (let request = 0; request < 1_100; request += 1) {
-      const id = `req_${String(request)}` as const;
-      till.admit(id, { caller: till.authorize(0, false) });
-      till.settle(id, [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]);
-    }
-    expect(run(full, "usage", everything)).toMatchObject([
-      {
-        requests: 1_100,
-        inputTokens: Number.MAX_SAFE_INTEGER * 1_100,
-        outputTokens: Number.MAX_SAFE_INTEGER * 1_100,
-        chargedNanos: 1_100n * 1_400_000n,
-      },
-    ]);
-  });
-
-  test.each([
-    ["of one account", "acct_ann", null, /SEARCH reservation .*account_id=\?/],
-    [
-      "since a time",
-      null,
-      5,
-      /SEARCH reservation .*reservation_resolved.*account_id=\? AND resolved_at_ms>\?/,
-    ],
-    [
-      "of one account since a time",
-      "acct_ann",
-      5,
-      /reservation_resolved.*account_id=\? AND resolved_at_ms>\?/,
-    ],
-  ])("%s are read by an index", (_name, accountId, sinceMs, plan) => {
-    using database = openDatabase({ path: ":memory:", synchronous: "normal" });
-    const { text, values } = usageStatement({ ...everything, accountId, sinceMs });
-    const steps = database.prepare(`explain query plan ${text}`).all(...values);
-    expect(steps.map(({ detail }) => String(detail)).join("\n")).toMatch(plan);
-  });
-});
 
 describe("a receipt", () => {
   test("is only of the account that asks", () => {

@@ -55,12 +55,15 @@ async function runBesideEachOther(database: Readonly<Record<string, string>>): P
   expect(account.heldNanos).toBe(0n);
   const [sum] = await ledger.sumUsage({
     accountId: id,
+    keyId: null,
+    format: null,
     sinceMs: null,
     untilMs: null,
-    by: "format",
+    by: ["format"],
+    timezone: "UTC",
   });
-  expect(sum?.requests).toBe(40);
-  expect(account.balanceNanos + (sum?.chargedNanos ?? 0n)).toBe(10n ** 12n);
+  expect(sum?.sums.requests).toBe(40);
+  expect(account.balanceNanos + (sum?.sums.chargedNanos ?? 0n)).toBe(10n ** 12n);
   expect((await ledger.verify([])).problems).toEqual([]);
 }
 

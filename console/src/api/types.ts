@@ -19,6 +19,9 @@ import type {
   settingSchema,
   statusSchema,
 } from "../../../src/operators/service-schemas.ts";
+} from "../../../src/operators/schemas.ts";
+import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
+import type { usageSchema } from "../../../src/operators/usage-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
 
 // What the API answers, as the service's own schemas document it: only types cross, no code does.

@@ -52,6 +52,8 @@ import {
 } from "./price-administration.ts";
 import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
+import { findUnsummed, keepUsage } from "../usage/keep-usage.ts";
+import { sumUsage } from "../usage/sum-usage.ts";
 
 /** Operations that only read: one snapshot each. */
 const looks = {
@@ -71,8 +73,10 @@ const looks = {
   pagePriceLists,
   pageReceipts,
   readStatement,
+  findUnsummed,
   showAccount,
   showPriceList,
+  sumUsage,
 };
 
 /** Operations that write: one transaction each. */
@@ -94,6 +98,7 @@ const changes = {
   drainReplica,
   endSession,
   forgetReplica,
+  keepUsage,
   openSession,
   reportReplica,
   revokeKey,

@@ -1,6 +1,5 @@
 import { limitsInForce } from "../../admission/limits-in-force.ts";
 import { budgetColumns, budgetOf } from "../budget.ts";
-import { type UsageGrouping, usageRowOf } from "../usage-sums.ts";
 import { headOf, receiptColumns, receiptOf } from "../receipt.ts";
 import { accountColumns, accountOf, keyLimitsOf } from "../records.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
@@ -9,7 +8,7 @@ import { numberOf } from "../row.ts";
 import type { Clock, Database } from "./database.ts";
 import type { PostgresOperations } from "../store-operations.ts";
 
-type Books = Pick<PostgresOperations, "receipt" | "callerAccount" | "usage">;
+type Books = Pick<PostgresOperations, "receipt" | "callerAccount">;
 
 const receipt = {
   name: "receipt",
@@ -34,15 +33,7 @@ const running = {
     order by admitted_at_ms, request_id`,
 };
 
-const utc = "to_timestamp(resolved_at_ms / 1000) at time zone 'UTC'";
-const groups: Readonly<Record<UsageGrouping, string>> = {
-  hour: `to_char(${utc}, 'YYYY-MM-DD"T"HH24":00:00Z"')`,
-  day: `to_char(${utc}, 'YYYY-MM-DD')`,
-  key: "key_id",
-  format: "format",
-};
-
-/** What callers and operators read: receipts, usage, an account with what it runs. */
+/** What callers and operators read: receipts, an account with what it runs. */
 export function openBooks(
   database: Database,
   rules: AdmitRules & { readonly requestsPerMinute: number },
@@ -70,20 +61,5 @@ export function openBooks(
           head: headOf(row),
         };
       }, "repeatable read"),
-    async usage({ accountId, by, sinceMs, untilMs }) {
-      const text = `select account_id, ${groups[by]} collate "C" as grouped, count(*) as requests,
-          coalesce(sum(input_tokens), 0) as input, coalesce(sum(cached_input_tokens), 0) as cached,
-          coalesce(sum(output_tokens), 0) as output, coalesce(sum(reasoning_tokens), 0) as reasoning,
-          sum(charged_nanos) as charged
-        from tributary.reservation
-        where state <> 'open' and ($1::text is null or account_id = $1)
-          and ($2::bigint is null or resolved_at_ms >= $2) and ($3::bigint is null or resolved_at_ms < $3)
-        group by account_id, grouped order by account_id, grouped`;
-      // Without a limit on time: a year of requests is more than a statement of a request may read.
-      const rows = await database.look((query) =>
-        query({ name: "", text }, accountId, sinceMs, untilMs),
-      );
-      return rows.map(usageRowOf);
-    },
   };
 }

@@ -5,6 +5,7 @@ import {
   begunLooks,
 } from "../administration/definitions.ts";
 import type { OperatorMovement, Step } from "../administration/steps.ts";
+import { limits } from "../../limits.ts";
 import type { Row } from "../row.ts";
 import type { Accounts, Written } from "./accounts.ts";
 
@@ -17,6 +18,8 @@ export function openAdministration(
 
   function prepare(sql: string): StatementSync {
     const statement = prepared.get(sql) ?? database.prepare(inWordsOfSqlite(sql));
+    // Reports have texts of their own for each question.
+    if (prepared.size >= limits.preparedStatementsMax) prepared.clear();
     prepared.set(sql, statement);
     return statement;
   }

@@ -86,7 +86,6 @@ const lightOperations: ReadonlySet<OperationName> = new Set([
   "giveTicketBack",
   "receipt",
   "callerAccount",
-  "usage",
   "verify",
   ...lookNames,
 ]);

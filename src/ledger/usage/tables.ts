@@ -1,0 +1,56 @@
+import { measures } from "./measures.ts";
+
+const quarterMs = 900_000;
+const dayMs = 86_400_000;
+
+/** A table of sums: what of an account's requests that ended within its time is added up in one row. */
+export interface SumsTable {
+  readonly name: "usage_quarter" | "usage_day" | "usage_label";
+  readonly spanMs: number;
+  /** Columns of a row's key beside the account and the begin of its time, and what receipts have there. */
+  readonly dimensions: Readonly<Record<string, string>>;
+}
+
+const keyAndFormat = { key_id: "receipt.key_id", format: "receipt.format" } as const;
+
+/**
+ * Quarter hours, because local days begin at quarters of an hour of UTC; days of UTC, because years are many quarters. Labels
+ * are many, and so without keys and formats.
+ */
+export const sumsTables = {
+  quarter: { name: "usage_quarter", spanMs: quarterMs, dimensions: keyAndFormat },
+  day: { name: "usage_day", spanMs: dayMs, dimensions: keyAndFormat },
+  label: {
+    name: "usage_label",
+    spanMs: dayMs,
+    // A label is never empty: the empty one stands for none, as a key's column cannot be null.
+    dimensions: { label: "coalesce(receipt.label, '')" },
+  },
+} as const satisfies Readonly<Record<string, SumsTable>>;
+
+function beginOf({ spanMs }: SumsTable): string {
+  return `receipt.resolved_at_ms - receipt.resolved_at_ms % ${String(spanMs)}`;
+}
+
+/** The columns of a row's key. */
+export function keyColumnsOf({ dimensions }: SumsTable): readonly string[] {
+  return ["account_id", "begin_ms", ...Object.keys(dimensions)];
+}
+
+/** Adds receipts of one account, $1, to a table: those resolved by its entries after $2, up to $3. */
+export function addReceipts(table: SumsTable): string {
+  const key = keyColumnsOf(table);
+  const ofReceipts = ["receipt.account_id", beginOf(table), ...Object.values(table.dimensions)];
+  const columns = measures.map(({ column }) => column);
+  const added = measures.map(({ column, nullable }) =>
+    nullable
+      ? `${column} = coalesce(kept.${column} + excluded.${column}, kept.${column}, excluded.${column})`
+      : `${column} = kept.${column} + excluded.${column}`,
+  );
+  return `insert into tributary.${table.name} as kept (${[...key, ...columns].join(", ")})
+    select ${[...ofReceipts, ...measures.map(({ ofReceipts: expression }) => expression)].join(", ")}
+    from tributary.reservation as receipt where receipt.account_id = $1 and receipt.state <> 'open'
+      and receipt.resolved_sequence > $2 and receipt.resolved_sequence <= $3
+    group by ${ofReceipts.join(", ")}
+    on conflict (${key.join(", ")}) do update set ${added.join(", ")}`;
+}

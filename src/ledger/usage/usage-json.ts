@@ -1,0 +1,48 @@
+import { formatCredit } from "../../admission/price.ts";
+import { percentilesOf } from "./measures.ts";
+import type { UsageGrouping, UsageRow } from "./usage-query.ts";
+
+/** A row of usage as the API and commands print it, in the order of a file's columns: no member is an object. */
+export function usageToJson(
+  row: UsageRow,
+  by: readonly UsageGrouping[],
+): Readonly<Record<string, string | number | null>> {
+  const { sums, time } = row;
+  const timed = by.find((one) => one === "hour" || one === "day" || one === "month");
+  const first = percentilesOf(sums, "first_output");
+  const total = percentilesOf(sums, "total");
+  return {
+    ...(row.accountId === undefined ? {} : { account: row.accountId }),
+    ...(time === undefined || timed === undefined ? {} : { [timed]: time.name }),
+    ...(row.keyId === undefined ? {} : { key: row.keyId }),
+    ...(row.format === undefined ? {} : { format: row.format }),
+    ...(row.label === undefined ? {} : { label: row.label }),
+    requests: sums.requests,
+    input_tokens: sums.inputTokens,
+    cached_input_tokens: sums.cachedInputTokens,
+    output_tokens: sums.outputTokens,
+    reasoning_tokens: sums.reasoningTokens,
+    charged: formatCredit(sums.chargedNanos),
+    ...(row.accountName === undefined ? {} : { account_name: row.accountName }),
+    ...(row.keyName === undefined ? {} : { key_name: row.keyName }),
+    ...(time === undefined
+      ? {}
+      : {
+          begins_at: new Date(time.beginMs).toISOString(),
+          ends_at: new Date(time.endMs).toISOString(),
+        }),
+    completed: sums.outcomes.completed,
+    cancelled: sums.outcomes.cancelled,
+    cancelled_before_output: sums.outcomes["cancelled-before-output"],
+    refused: sums.outcomes.refused,
+    failed: sums.outcomes.failed,
+    cancelled_by_operator: sums.outcomes["cancelled-by-operator"],
+    lease_lost: sums.outcomes["lease-lost"],
+    first_output_p50_ms: first?.p50 ?? null,
+    first_output_p95_ms: first?.p95 ?? null,
+    first_output_p99_ms: first?.p99 ?? null,
+    total_p50_ms: total?.p50 ?? null,
+    total_p95_ms: total?.p95 ?? null,
+    total_p99_ms: total?.p99 ?? null,
+  };
+}

@@ -1,0 +1,166 @@
+import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "../row.ts";
+import type { Reading, RowSource } from "../verify-rows.ts";
+import { bucketOf, measures, outcomeColumnOf } from "./measures.ts";
+import { keyColumnsOf, type SumsTable, sumsTables } from "./tables.ts";
+
+/** Where kept sums are not what receipts come to. */
+export type UsageProblem = (accountId: string, message: string) => void;
+
+/**
+ * Adds up every receipt that kept sums cover again, and compares, a day of an account at a time: whose rows are they, and do
+ * they have the same figures.
+ */
+export function* verifyUsage(report: UsageProblem): Reading<void> {
+  yield* verifyProgress(report);
+  const receipts = new DayRows(coveredReceipts, "resolved_at_ms");
+  const tables = Object.values(sumsTables).map((table) => ({
+    table,
+    rows: new DayRows(keptRows(table), "begin_ms"),
+  }));
+  for (;;) {
+    const next = yield* earliest([receipts, ...tables.map(({ rows }) => rows)]);
+    if (next === null) return;
+    const ended = yield* receipts.take(next);
+    for (const { rows, table } of tables)
+      compareDay(table, { ended, kept: yield* rows.take(next) }, (message) =>
+        report(next.accountId, message),
+      );
+  }
+}
+
+function* verifyProgress(report: UsageProblem): Reading<void> {
+  const ahead = {
+    sql: `select progress.account_id from usage_progress as progress left join account on account.id = progress.account_id
+      where account.id is null or progress.summed_sequence > account.entries`,
+  };
+  for (;;) {
+    const piece = yield ahead;
+    if (piece.length === 0) return;
+    for (const row of piece)
+      report(
+        textOf(row, "account_id"),
+        "usage is kept up to an entry that the account does not have",
+      );
+  }
+}
+
+// The sum keeps SQLite from finding receipts by their numbers: they are wanted in the order of their times.
+const coveredReceipts = `select receipt.account_id, receipt.resolved_at_ms, receipt.key_id, receipt.format,
+    coalesce(receipt.label, '') as label, receipt.outcome, receipt.input_tokens, receipt.cached_input_tokens,
+    receipt.output_tokens, receipt.reasoning_tokens, receipt.charged_nanos, receipt.first_output_ms, receipt.total_ms
+  from usage_progress as progress cross join reservation as receipt
+  where receipt.account_id = progress.account_id and receipt.state <> 'open'
+    and receipt.resolved_sequence + 0 <= progress.summed_sequence
+  order by progress.account_id, receipt.resolved_at_ms`;
+
+function keptRows(table: SumsTable): string {
+  const figures = measures.map(({ column }) => `coalesce(${column}, 0)`).join(" || ',' || ");
+  return `select ${keyColumnsOf(table).join(", ")}, ${figures} as figures from ${table.name} order by account_id, begin_ms`;
+}
+
+interface AccountDay {
+  readonly accountId: string;
+  readonly dayMs: number;
+}
+
+/** Rows in the order of their accounts and times, taken a day of an account at a time. */
+class DayRows {
+  private readonly source: RowSource;
+  private readonly time: string;
+  private rows: readonly Row[] = [];
+  private at = 0;
+  private ended = false;
+
+  constructor(sql: string, time: string) {
+    this.source = { sql };
+    this.time = time;
+  }
+
+  /** Whose day comes next; null: there are no more rows. */
+  *next(): Reading<AccountDay | null> {
+    if (this.at >= this.rows.length && !this.ended) {
+      this.rows = yield this.source;
+      this.at = 0;
+      this.ended = this.rows.length === 0;
+    }
+    const row = this.rows[this.at];
+    if (row === undefined) return null;
+    const atMs = numberOf(row, this.time);
+    return {
+      accountId: textOf(row, "account_id"),
+      dayMs: atMs - (atMs % sumsTables.day.spanMs),
+    };
+  }
+
+  *take(day: AccountDay): Reading<readonly Row[]> {
+    const taken: Row[] = [];
+    for (;;) {
+      const next = yield* this.next();
+      const row = this.rows[this.at];
+      if (next === null || row === undefined || compare(next, day) !== 0) return taken;
+      taken.push(row);
+      this.at += 1;
+    }
+  }
+}
+
+function* earliest(sources: readonly DayRows[]): Reading<AccountDay | null> {
+  let first: AccountDay | null = null;
+  for (const source of sources) {
+    const next = yield* source.next();
+    if (next !== null && (first === null || compare(next, first) < 0)) first = next;
+  }
+  return first;
+}
+
+function compare(one: AccountDay, other: AccountDay): number {
+  if (one.accountId !== other.accountId) return one.accountId < other.accountId ? -1 : 1;
+  return one.dayMs - other.dayMs;
+}
+
+function compareDay(
+  table: SumsTable,
+  { ended, kept }: { readonly ended: readonly Row[]; readonly kept: readonly Row[] },
+  report: (message: string) => void,
+): void {
+  const sums = new Map<string, bigint[]>();
+  for (const receipt of ended) {
+    const atMs = numberOf(receipt, "resolved_at_ms");
+    const name = nameOf(table, receipt, atMs - (atMs % table.spanMs));
+    const its = sums.get(name) ?? measures.map(() => 0n);
+    sums.set(name, its);
+    addReceipt(its, receipt);
+  }
+  for (const row of kept) {
+    const name = nameOf(table, row, numberOf(row, "begin_ms"));
+    const its = sums.get(name);
+    sums.delete(name);
+    if (its === undefined) report(`${table.name} has a row of no receipt: ${name}`);
+    else if (its.join(",") !== textOf(row, "figures"))
+      report(`${table.name} is not what the receipts come to: ${name}`);
+  }
+  for (const name of sums.keys()) report(`${table.name} lacks a row: ${name}`);
+}
+
+function nameOf({ dimensions }: SumsTable, row: Row, beginMs: number): string {
+  const values = Object.keys(dimensions).map((column) => textOf(row, column));
+  return [new Date(beginMs).toISOString(), ...values].join(" ");
+}
+
+const places = new Map(measures.map(({ column }, at) => [column, at]));
+const tokens = ["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens"];
+
+function addReceipt(sums: bigint[], receipt: Row): void {
+  const add = (column: string, count: bigint): void => {
+    const place = places.get(column);
+    if (place !== undefined) sums[place] = (sums[place] ?? 0n) + count;
+  };
+  add("requests", 1n);
+  for (const column of tokens) if (receipt[column] !== null) add(column, bigOf(receipt, column));
+  add("charged_nanos", bigOf(receipt, "charged_nanos"));
+  add(outcomeColumnOf(textOrNullOf(receipt, "outcome")), 1n);
+  for (const latency of ["first_output", "total"]) {
+    const ms = numberOrNullOf(receipt, `${latency}_ms`);
+    if (ms !== null) add(`${latency}_${String(bucketOf(ms))}`, 1n);
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from "@hono/zod-openapi";
+import { isTimeZone } from "../ledger/periods.ts";
+import { groupingsOf, usageGroupings } from "../ledger/usage/usage-query.ts";
+import { instant } from "./route.ts";
+
+const count = z.int().min(0);
+const latency = count.nullable().openapi({
+  description: "milliseconds, right to a factor of two; null where no request has it",
+});
+const time = z.iso.datetime();
+
+/** The requests of one group, added up. Beside what was asked for as `by` no group is there. */
+export const usageSchema = z
+  .object({
+    account: z.string().optional(),
+    hour: z.string().optional().openapi({ example: "2026-01-31T12:00:00Z" }),
+    day: z.string().optional().openapi({ example: "2026-01-31" }),
+    month: z.string().optional().openapi({ example: "2026-01" }),
+    key: z.string().optional(),
+    format: z.string().optional(),
+    label: z.string().nullable().optional().openapi({ description: "null: requests without one" }),
+    requests: count,
+    input_tokens: count,
+    cached_input_tokens: count,
+    output_tokens: count,
+    reasoning_tokens: count,
+    charged: z.string(),
+    account_name: z.string().nullable().optional(),
+    key_name: z.string().nullable().optional(),
+    begins_at: time.optional().openapi({ description: "of its hour, day or month, in UTC" }),
+    ends_at: time.optional(),
+    completed: count,
+    cancelled: count,
+    cancelled_before_output: count,
+    refused: count,
+    failed: count,
+    cancelled_by_operator: count,
+    lease_lost: count,
+    first_output_p50_ms: latency,
+    first_output_p95_ms: latency,
+    first_output_p99_ms: latency,
+    total_p50_ms: latency,
+    total_p95_ms: latency,
+    total_p99_ms: latency,
+  })
+  .openapi("Usage");
+
+/** The sums of a query. */
+export const usageSumsSchema = z.object({ data: z.array(usageSchema) }).openapi("UsageSums");
+
+const groupings = z
+  .string()
+  .transform((text, context) => {
+    const by = groupingsOf(text);
+    if (by !== null) return by;
+    context.addIssue({
+      code: "custom",
+      message: `is one of ${usageGroupings.join(", ")}, or two of them with a comma between, of which one at most is a time`,
+    });
+    return z.NEVER;
+  })
+  .openapi({ type: "string", example: "day,account" });
+
+const timezone = z
+  .string()
+  .refine((name) => isTimeZone(name), "is no time zone: write it as UTC or Europe/Berlin")
+  .openapi({ description: "of days and months, a name of the IANA database" });
+
+/** What of usage to add up. */
+export const usageParameters = z.strictObject({
+  by: groupings.default(["day"]),
+  account: z.string().optional(),
+  key: z.string().optional(),
+  format: z.string().optional(),
+  since: instant.optional().openapi({ description: "requests that ended from then on" }),
+  until: instant.optional().openapi({ description: "requests that ended before" }),
+  timezone: timezone.default("UTC"),
+});
