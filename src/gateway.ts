@@ -81,22 +81,23 @@ export interface WholeParts {
 export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   await using opened = new AsyncDisposableStack();
   const { telemetry, clock = { timers: systemTimers, monotonicMs } } = parts;
-  const { timers } = clock;
   const ledger = opened.use(await openLedger(config, parts));
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry, ...clock }),
   );
-  opened.use(openUsageKeeper(ledger, { telemetry, timers }));
+  opened.use(openUsageKeeper(ledger, { telemetry, ...clock }));
+  const reports = opened.use(openReports(config, ledger));
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
   const page = openPageFiles("callers");
   const service: Service = {
     ledger,
+    reports: () => reports.open(),
     deployment,
     leases,
     telemetry: refusals.watch(telemetry),
-    workers: opened.use(openBodyWorkers(() => sealRing.keys, timers)),
+    workers: opened.use(openBodyWorkers(() => sealRing.keys, clock.timers)),
     get sealKeys() {
       return sealRing.keys;
     },
@@ -173,6 +174,38 @@ async function logOwnPrices(
   if (fromMs === null) return;
   const from = new Date(fromMs).toISOString();
   telemetry.lifecycle("prices of the ledger", { list: "default", from });
+}
+
+/**
+ * A second way to a SQLite ledger, opened with the first report: a thread of its own reads it, beside the one that writes.
+ * What PostgreSQL reads for reports has connections of its own anyway.
+ */
+function openReports(
+  config: Config,
+  ledger: StoreLedger,
+): AsyncDisposable & { open(): Promise<StoreLedger> } {
+  const { database, sqliteSynchronous: synchronous } = config;
+  let opening: Promise<StoreLedger> | null = null;
+  async function openOnce(path: string): Promise<StoreLedger> {
+    const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
+    try {
+      return await openSqliteLedger({ path, synchronous, ...ledgerRules(config) }, parts);
+    } catch (error) {
+      // The next report tries again.
+      opening = null;
+      throw error;
+    }
+  }
+  return {
+    open: () =>
+      database.kind === "sqlite" ? (opening ??= openOnce(database.path)) : Promise.resolve(ledger),
+    async [Symbol.asyncDispose]() {
+      await opening?.then(
+        (opened) => opened[Symbol.asyncDispose](),
+        () => {},
+      );
+    },
+  };
 }
 
 async function openLedger(

@@ -7,6 +7,7 @@ import { handleAlive, handleMetrics, handleReady } from "./health-handler.ts";
 import { handlePage, handleStart } from "./page-handler.ts";
 import { handleModelList, handleModelLookup } from "./models-handler.ts";
 import { handleReceipt } from "./receipt-handler.ts";
+import { handleEntries, handleReceiptList, handleUsage } from "./report-handlers.ts";
 import type { Service } from "./service.ts";
 
 /** Answers one request; a thrown Failure becomes its answer. */
@@ -33,6 +34,9 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/messages/count_tokens": { POST: handleCountTokens },
   "/v1/models": { GET: handleModelList },
   "/account": { GET: handleAccount },
+  "/account/usage": { GET: handleUsage },
+  "/account/entries": { GET: handleEntries },
+  "/receipts": { GET: handleReceiptList },
   "/healthz": { GET: handleAlive },
   "/readyz": { GET: handleReady },
   "/metrics": { GET: handleMetrics },
@@ -113,6 +117,6 @@ function notFound(path: string): Failure {
     );
   return new Failure(
     "not_found",
-    "There is nothing here. The paths of the service begin with /v1/; /account and /receipts/{request id} tell what a key's account has and has paid.",
+    "There is nothing here. The paths of the service begin with /v1/; /account, /account/usage, /account/entries, /receipts and /receipts/{request id} tell what a key's account has and has paid.",
   );
 }

@@ -14,6 +14,8 @@ import type { Readiness } from "./readiness.ts";
 /** What the handlers work with; made once by gateway.ts. */
 export interface Service extends GenerationParts {
   readonly ledger: Ledger & LedgerForCallers;
+  /** The ledger that reports are read from: what they read holds up no request. */
+  readonly reports: () => Promise<LedgerForCallers>;
   readonly workers: BodyWorkers;
   /** The keys of this moment: a rotation reaches a running service. */
   readonly sealKeys: readonly SealKey[];

@@ -14,5 +14,5 @@ function cellOf(cell: CsvCell): string {
   if (cell === null) return "";
   const text = String(cell);
   const safe = formula.test(text) && !plainNumber.test(text) ? `'${text}` : text;
-  return /[",\r\n]|^\s|\s$/u.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",\s]/u.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -128,11 +128,22 @@ export interface Ledger extends AsyncDisposable {
   check(): Promise<void>;
 }
 
+/** A query of one account. */
+export interface OfAccount {
+  readonly accountId: AccountId;
+}
+
 /** What callers may read of their own account, and of no other. All promises reject with a Failure. */
 export interface LedgerForCallers {
   showCaller(caller: Pick<Caller, "accountId" | "keyId">): Promise<CallerAccount>;
   /** null also for a request of another account. */
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
+  usageOf(query: UsageQuery & OfAccount): Promise<readonly UsageRow[]>;
+  receiptsOf(query: ReceiptQuery & OfAccount): Promise<readonly Receipt[]>;
+  /** Newest first; `before` is a number of an entry, or null. */
+  entriesOf(
+    query: OfAccount & { readonly before: number | null; readonly rowsMax: number },
+  ): Promise<readonly EntryRow[]>;
 }
 
 /** A key with its secret, or null in its place. */

@@ -153,6 +153,9 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
   return {
     showCaller: ({ accountId, keyId }) => run("callerAccount", { accountId, keyId }),
     findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
+    usageOf: (query) => run("sumUsage", query),
+    receiptsOf: (query) => run("pageReceipts", query),
+    entriesOf: (query) => run("pageEntries", query),
   };
 }
 

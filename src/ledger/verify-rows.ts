@@ -1,5 +1,6 @@
 import { journalEntryOf } from "./journal.ts";
 import { pricesOf } from "./price-list.ts";
+import type { Reading, RowSource } from "./row-source.ts";
 import { checkpointOf } from "./roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 import { verifyUsage } from "./usage/verify-usage.ts";
@@ -13,14 +14,6 @@ import {
   type VerifyOrder,
   type VerifyReport,
 } from "./verify-journal.ts";
-
-/** A select whose rows are read in pieces, by the names of its columns. */
-export interface RowSource {
-  readonly sql: string;
-}
-
-/** Reads a ledger: each step names a source and is given the next piece of its rows, an empty one after the last. */
-export type Reading<Value> = Generator<RowSource, Value, readonly Row[]>;
 
 /** Spells a column of bytes as hexadecimal digits, in the store's own words. */
 export type HexOf = (column: string) => string;

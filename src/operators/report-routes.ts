@@ -2,10 +2,11 @@ import { z } from "@hono/zod-openapi";
 import { parseCredit } from "../admission/price.ts";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import type { Receipt } from "../ledger/receipt.ts";
-import { usageToJson } from "../ledger/usage/usage-json.ts";
+import { fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
+import { usageLines, usageToJson } from "../ledger/usage/usage-json.ts";
 import { pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import { ProblemError } from "./problem.ts";
-import { defineRoute, idOf, instant, type OperatorApp, timeOf } from "./route.ts";
+import { answerFile, defineRoute, idOf, instant, type OperatorApp, timeOf } from "./route.ts";
 import { receiptOfApi, receiptSchema } from "./schemas.ts";
 import { usageParameters, type usageSchema, usageSumsSchema } from "./usage-schemas.ts";
 
@@ -21,6 +22,7 @@ const usage = defineRoute(
     status: 200,
     description: "the sums",
     schema: usageSumsSchema,
+    texts: ["text/csv"],
   },
 );
 const receipts = defineRoute(
@@ -36,6 +38,7 @@ const receipts = defineRoute(
         key: z.string().optional(),
         outcome: z.string().optional(),
         format: z.string().optional(),
+        label: z.string().optional(),
         since: instant
           .optional()
           .openapi({ description: "requests that were admitted from then on" }),
@@ -44,7 +47,12 @@ const receipts = defineRoute(
       }),
     },
   },
-  { status: 200, description: "a page of receipts", schema: pageSchema(receiptSchema, "Receipt") },
+  {
+    status: 200,
+    description: "a page of receipts; as a file all of them, one account after another",
+    schema: pageSchema(receiptSchema, "Receipt"),
+    texts: ["text/csv", "application/jsonl"],
+  },
 );
 const receipt = defineRoute(
   "showReceipt",
@@ -63,6 +71,7 @@ export const everyReceipt: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   state: null,
   outcome: null,
   format: null,
+  label: null,
   sinceMs: null,
   untilMs: null,
   chargedAtLeastNanos: null,
@@ -81,24 +90,36 @@ export function addReportRoutes(app: OperatorApp): void {
       by,
       timezone,
     });
+    if (fileTypeOf(context.req.header("accept")) === "text/csv")
+      return answerFile("text/csv", usageLines(rows, by));
     // `usageToJson` has the members of the schema; the tests hold its answers against it.
     const data = rows.map((row) => usageToJson(row, by)) as z.infer<typeof usageSchema>[];
     return context.json({ data }, 200);
   });
   app.openapi(receipts, async (context) => {
     const query = context.req.valid("query");
-    const rows = await context.get("ledger").pageReceipts({
+    const ledger = context.get("ledger");
+    const wanted = {
       ...everyReceipt,
       accountId: query.account ?? null,
       keyId: query.key ?? null,
       outcome: query.outcome ?? null,
       format: query.format ?? null,
+      label: query.label ?? null,
       sinceMs: timeOf(query.since),
       untilMs: timeOf(query.until),
       chargedAtLeastNanos: amountOf(query.charged_at_least),
-      after: startOf(query.cursor),
-      rowsMax: query.limit + 1,
-    });
+    };
+    const type = fileTypeOf(context.req.header("accept"));
+    if (type !== null) {
+      const accountIds =
+        wanted.accountId === null
+          ? (await ledger.listAccounts()).map(({ id }) => id)
+          : [wanted.accountId];
+      return answerFile(type, receiptLines(ledger, { accountIds, query: wanted }, type));
+    }
+    const page = { after: startOf(query.cursor), rowsMax: query.limit + 1 };
+    const rows = await ledger.pageReceipts({ ...wanted, ...page });
     return context.json(receiptPage(rows, query.limit), 200);
   });
   app.openapi(receipt, async (context) => {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import type { Context, TypedResponse } from "hono";
 import type { ChangedBy } from "../ledger/administration/changed-by.ts";
 import type { OperatorRecord } from "../ledger/administration/operator-administration.ts";
 import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import type { LedgerAdministration } from "../ledger/ledger.ts";
+import type { FileType } from "../ledger/receipt-file.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { versionOf } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
@@ -84,6 +85,28 @@ export function defineRoute<
       "5XX": problemAnswer,
     },
   });
+}
+
+/** A file as it is read, a piece at a time, as fast as it is taken. */
+export function answerFile(
+  type: FileType,
+  pieces: AsyncIterable<string>,
+): TypedResponse<never, 200, "json"> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await iterator.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(encoder.encode(next.value));
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+  const headers = { "content-type": `${type}; charset=utf-8` };
+  // A route's type knows its answers in JSON alone; a Response that has no JSON is none of the others.
+  return new Response(body, { headers }) as unknown as TypedResponse<never, 200, "json">;
 }
 
 function ensureRole(context: OperatorContext, operationId: OperationId): void {

@@ -344,6 +344,7 @@ describe.each([
         state: null,
         outcome: null,
         format: null,
+        label: null,
         sinceMs: null,
         untilMs: null,
         chargedAtLeastNanos: null,

@@ -97,10 +97,18 @@ async function openTimed(open: () => Promise<StoreLedger>): Promise<StoreLedger>
 async function ensureWhole(ledger: StoreLedger): Promise<void> {
   const report = await ledger.verify([]);
   expect(report).toMatchObject({ problems: [], accounts: accounts + 1 });
-  const every = { accountId: null, sinceMs: null, untilMs: null, by: "format" } as const;
+  const every = {
+    accountId: null,
+    sinceMs: null,
+    untilMs: null,
+    keyId: null,
+    format: null,
+    timezone: "UTC",
+    by: ["format"],
+  } as const;
   const sums = await ledger.sumUsage(every);
-  expect(sums.reduce((total, sum) => total + sum.requests, 0)).toBe(receipts);
-  expect(sums.reduce((total, sum) => total + sum.chargedNanos, 0n)).toBe(
+  expect(sums.reduce((total, sum) => total + sum.sums.requests, 0)).toBe(receipts);
+  expect(sums.reduce((total, sum) => total + sum.sums.chargedNanos, 0n)).toBe(
     BigInt(receipts) * chargedNanos,
   );
 }

@@ -1,4 +1,6 @@
-import type { z } from "zod";
+import { z } from "zod";
+import { entrySchema } from "../../src/operators/schemas.ts";
+import { usageSchema } from "../../src/operators/usage-schemas.ts";
 import { chatCompletionBodySchema } from "./schemas/chat-completions.ts";
 import { messagesErrorBodySchema, openaiErrorBodySchema } from "./schemas/error.ts";
 import { messageBodySchema } from "./schemas/messages.ts";
@@ -64,6 +66,7 @@ function problemOfBody(head: AnswerHead, type: string, body: string): string | n
   if (head.path === "/" || head.path.startsWith("/console/"))
     if (["text/html", "text/javascript", "text/plain"].includes(type))
       return body === "" ? "an empty page" : null;
+  if (fileTypes.includes(type) && reports.includes(head.path) && head.status === 200) return null;
   if (type !== "application/json") return `a content-type that is not known: ${head.contentType}`;
   const schema = schemaOf(head);
   if (schema === null) return "a body that no schema knows";
@@ -84,9 +87,17 @@ function schemaOf({ status, path, shape }: AnswerHead): z.ZodType | null {
   return schemaOfPath[path] ?? null;
 }
 
+const reports = ["/account/usage", "/account/entries", "/receipts"];
+const fileTypes = ["text/csv", "application/jsonl"];
+const pageOf = (row: z.ZodType): z.ZodType =>
+  z.strictObject({ data: z.array(row), next_cursor: z.string().nullable() });
+
 const schemaOfPath: Readonly<Record<string, z.ZodType>> = {
   "/v1/messages/count_tokens": tokenCountSchema,
   "/account": accountSchema,
+  "/account/usage": z.strictObject({ data: z.array(usageSchema.strict()) }),
+  "/account/entries": pageOf(entrySchema.strict()),
+  "/receipts": pageOf(receiptSchema),
   "/healthz": aliveSchema,
   "/": aliveSchema,
   "/api/hello": aliveSchema,

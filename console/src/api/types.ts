@@ -7,7 +7,6 @@ import type {
   operatorSchema,
   receiptSchema,
   shownOperatorSchema,
-  usageSchema,
   verificationSchema,
 } from "../../../src/operators/schemas.ts";
 import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
@@ -19,8 +18,6 @@ import type {
   settingSchema,
   statusSchema,
 } from "../../../src/operators/service-schemas.ts";
-} from "../../../src/operators/schemas.ts";
-import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
 import type { usageSchema } from "../../../src/operators/usage-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
 

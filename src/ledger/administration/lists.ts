@@ -32,6 +32,7 @@ export interface ReceiptQuery extends Page {
   readonly state: Receipt["state"] | null;
   readonly outcome: string | null;
   readonly format: string | null;
+  readonly label: string | null;
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
   readonly chargedAtLeastNanos: bigint | null;
@@ -58,6 +59,7 @@ export function* pageReceipts(query: ReceiptQuery): Steps<readonly Receipt[]> {
     ["state =", query.state],
     ["outcome =", query.outcome],
     ["format =", query.format],
+    ["label =", query.label],
     ["admitted_at_ms >=", query.sinceMs],
     ["admitted_at_ms <", query.untilMs],
     ["charged_nanos >=", query.chargedAtLeastNanos],

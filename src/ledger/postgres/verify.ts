@@ -1,6 +1,7 @@
 import type { Row } from "../row.ts";
 import type { PostgresOperations } from "../store-operations.ts";
-import { type RowSource, verifyRows } from "../verify-rows.ts";
+import type { RowSource } from "../row-source.ts";
+import { verifyRows } from "../verify-rows.ts";
 import type { Database } from "./database.ts";
 
 /** Verifies one snapshot, a piece of rows at a time. */

@@ -2,7 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import type { Row } from "../row.ts";
 import type { StoreOperations } from "../store-operations.ts";
-import { type RowSource, verifyRows } from "../verify-rows.ts";
+import type { RowSource } from "../row-source.ts";
+import { verifyRows } from "../verify-rows.ts";
 
 /** Verifies what the open transaction sees, a piece of rows at a time. */
 export function openVerify(database: DatabaseSync): StoreOperations["verify"] {

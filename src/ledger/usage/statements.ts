@@ -1,9 +1,8 @@
 import type { StatementValue } from "../administration/steps.ts";
 import { selectSums } from "./measures.ts";
-import type { Unsummed } from "./sum-usage.ts";
 import { type SumsTable, sumsTables } from "./tables.ts";
 import type { UsageParts } from "./usage-parts.ts";
-import type { UsageQuery, UsageTime } from "./usage-query.ts";
+import type { Unsummed, UsageQuery, UsageTime } from "./usage-query.ts";
 
 interface Statement {
   readonly text: string;

@@ -11,14 +11,8 @@ import {
   unsummedWhere,
 } from "./statements.ts";
 import { partsOf } from "./usage-parts.ts";
-import type { UsageQuery, UsageRow } from "./usage-query.ts";
+import type { Unsummed, UsageQuery, UsageRow } from "./usage-query.ts";
 import { timesOf } from "./usage-times.ts";
-
-/** An account whose kept sums do not go to its last entry, and how far they go. */
-export interface Unsummed {
-  readonly accountId: string;
-  readonly after: number;
-}
 
 /** Adds up what has ended: from kept sums as far as they go, and from receipts beyond. One snapshot. */
 export function* sumUsage(query: UsageQuery): Steps<readonly UsageRow[]> {

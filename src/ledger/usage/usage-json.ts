@@ -1,5 +1,7 @@
 import { formatCredit } from "../../admission/price.ts";
-import { percentilesOf } from "./measures.ts";
+import { limits } from "../../limits.ts";
+import { csvLine } from "../csv.ts";
+import { noSums, percentilesOf } from "./measures.ts";
 import type { UsageGrouping, UsageRow } from "./usage-query.ts";
 
 /** A row of usage as the API and commands print it, in the order of a file's columns: no member is an object. */
@@ -44,5 +46,31 @@ export function usageToJson(
     total_p50_ms: total?.p50 ?? null,
     total_p95_ms: total?.p95 ?? null,
     total_p99_ms: total?.p99 ?? null,
+  };
+}
+
+/** Rows of usage as a file, with the names of its columns; the same columns where there are no rows. */
+export async function* usageLines(
+  rows: readonly UsageRow[],
+  by: readonly UsageGrouping[],
+): AsyncGenerator<string, void> {
+  yield csvLine(Object.keys(usageToJson(rows[0] ?? emptyRow(by), by)));
+  // In pieces, between which others have their turn.
+  for (let from = 0; from < rows.length; from += limits.pageRowsMax) {
+    const some = rows.slice(from, from + limits.pageRowsMax);
+    yield some.map((row) => csvLine(Object.values(usageToJson(row, by)))).join("");
+    await Promise.resolve();
+  }
+}
+
+function emptyRow(by: readonly UsageGrouping[]): UsageRow {
+  const isTimed = by.some((one) => one === "hour" || one === "day" || one === "month");
+  return {
+    sums: noSums(),
+    ...(isTimed ? { time: { beginMs: 0, endMs: 0, name: "" } } : {}),
+    ...(by.includes("account") ? { accountId: "", accountName: null } : {}),
+    ...(by.includes("key") ? { keyId: "", keyName: null } : {}),
+    ...(by.includes("format") ? { format: "" } : {}),
+    ...(by.includes("label") ? { label: null } : {}),
   };
 }

@@ -57,3 +57,9 @@ export interface UsageGroup {
 export interface UsageRow extends UsageGroup {
   readonly sums: UsageSums;
 }
+
+/** An account whose kept sums do not go to its last entry, and how far they go. */
+export interface Unsummed {
+  readonly accountId: string;
+  readonly after: number;
+}

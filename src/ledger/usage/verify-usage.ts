@@ -1,5 +1,5 @@
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "../row.ts";
-import type { Reading, RowSource } from "../verify-rows.ts";
+import type { Reading, RowSource } from "../row-source.ts";
 import { bucketOf, measures, outcomeColumnOf } from "./measures.ts";
 import { keyColumnsOf, type SumsTable, sumsTables } from "./tables.ts";
 

@@ -1,0 +1,127 @@
+import { once } from "node:events";
+import type { ReceiptQuery } from "../ledger/administration/lists.ts";
+import { entryToJson } from "../ledger/administration/entry-row.ts";
+import type { LedgerForCallers } from "../ledger/ledger.ts";
+import type { AccountId } from "../ledger/scalars.ts";
+import { receiptToJson } from "../ledger/receipt.ts";
+import { type FileType, fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
+import { usageLines, usageToJson } from "../ledger/usage/usage-json.ts";
+import { authorize } from "./authorization.ts";
+import { answerJson } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
+import { cursorBehind, type QueryReader, readQuery } from "./read-query.ts";
+import type { Service } from "./service.ts";
+
+// What callers read of their own account: the account is that of the key, and no parameter names one. Reports are read
+// past the ledger that requests wait for.
+
+const fresh = { status: 200, headers: { "cache-control": "no-store" } } as const;
+
+/** Sums of what the caller's account used. */
+export async function handleUsage(exchange: Exchange, service: Service): Promise<void> {
+  const { accountId, reports } = await look(exchange, service);
+  const names = ["by", "key", "format", "since", "until", "timezone"];
+  const query = readQuery(exchange, names);
+  const by = query.groupings();
+  const rows = await reports.usageOf({
+    accountId,
+    keyId: query.text("key"),
+    format: query.text("format"),
+    sinceMs: query.time("since"),
+    untilMs: query.time("until"),
+    timezone: query.timezone(),
+    by,
+  });
+  if (fileTypeOf(exchange.request.headers.accept) === "text/csv")
+    await sendFile(exchange, "text/csv", usageLines(rows, by));
+  else answerJson(exchange, fresh, { data: rows.map((row) => usageToJson(row, by)) });
+}
+
+/** The journal of the caller's account, newest first. */
+export async function handleEntries(exchange: Exchange, service: Service): Promise<void> {
+  const { accountId, reports } = await look(exchange, service);
+  const query = readQuery(exchange, ["limit", "cursor"]);
+  const limit = query.rows();
+  const rows = await reports.entriesOf({ accountId, before: query.number(), rowsMax: limit + 1 });
+  answerJson(exchange, fresh, {
+    data: rows.slice(0, limit).map(entryToJson),
+    ...nextOf(rows, limit, ({ sequence }) => String(sequence)),
+  });
+}
+
+/** Receipts of the caller's account, newest first: a page of them, or all as a file. */
+export async function handleReceiptList(exchange: Exchange, service: Service): Promise<void> {
+  const { accountId, reports } = await look(exchange, service);
+  const filters = ["key", "outcome", "format", "label", "since", "until", "charged_at_least"];
+  const query = readQuery(exchange, ["limit", "cursor", ...filters]);
+  const wanted = { ...filtersOf(query), accountId };
+  const type = fileTypeOf(exchange.request.headers.accept);
+  if (type !== null) {
+    const source = {
+      pageReceipts: (page: ReceiptQuery) => reports.receiptsOf({ ...page, accountId }),
+    };
+    await sendFile(
+      exchange,
+      type,
+      receiptLines(source, { accountIds: [accountId], query: wanted }, type),
+    );
+    return;
+  }
+  const limit = query.rows();
+  const rows = await reports.receiptsOf({
+    ...wanted,
+    after: query.pageStart(),
+    rowsMax: limit + 1,
+  });
+  answerJson(exchange, fresh, {
+    data: rows.slice(0, limit).map(receiptToJson),
+    ...nextOf(rows, limit, (row) => `${String(row.admittedAtMs)}.${row.requestId}`),
+  });
+}
+
+function filtersOf(query: QueryReader): Omit<ReceiptQuery, "after" | "rowsMax" | "accountId"> {
+  return {
+    keyId: query.text("key"),
+    state: null,
+    outcome: query.text("outcome"),
+    format: query.text("format"),
+    label: query.text("label"),
+    sinceMs: query.time("since"),
+    untilMs: query.time("until"),
+    chargedAtLeastNanos: query.nanos("charged_at_least"),
+  };
+}
+
+async function look(
+  exchange: Exchange,
+  service: Service,
+): Promise<{ readonly accountId: AccountId; readonly reports: LedgerForCallers }> {
+  const { caller } = await authorize(exchange, { type: "look" }, service);
+  return { accountId: caller.accountId, reports: await service.reports() };
+}
+
+function nextOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  nameOf: (row: Row) => string,
+): { readonly next_cursor: string | null } {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { next_cursor: last === undefined ? null : cursorBehind(nameOf(last)) };
+}
+
+/** As fast as the caller takes it; a fault on the way breaks the answer off. */
+async function sendFile(
+  { gone, response }: Exchange,
+  type: FileType,
+  pieces: AsyncIterable<string>,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(200, { "content-type": `${type}; charset=utf-8`, ...fresh.headers });
+  try {
+    for await (const piece of pieces)
+      if (!response.write(piece)) await once(response, "drain", { signal: gone });
+    response.end();
+  } catch {
+    response.destroy();
+  }
+}

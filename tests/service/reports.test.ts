@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { textAnswer } from "../doubles/scripted-deployment.ts";
+import { formats, startService, type TestService } from "./start-service.ts";
+
+let service: TestService;
+let mine: Awaited<ReturnType<TestService["newKey"]>>;
+let other: Awaited<ReturnType<TestService["newKey"]>>;
+const ids: string[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  service.deployment.answerAlways(...textAnswer("Hello"));
+  [mine, other] = [await service.newKey("2"), await service.newKey("3")];
+  for (const [label, { key }] of [
+    ["ann", mine],
+    ["=1+1", mine],
+    ["bob", mine],
+    ["eve", other],
+  ] as const) {
+    const [{ body, path }] = formats;
+    const answer = await service.post(path, body, { key, headers: { "x-tributary-label": label } });
+    await answer.text();
+    ids.push(answer.headers.get("x-request-id") ?? "");
+  }
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+function get(path: string, { key = mine.key, accept = "*/*" } = {}): Promise<Response> {
+  return fetch(service.url + path, { headers: { authorization: `Bearer ${key}`, accept } });
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+async function dataOf(path: string, init = {}): Promise<readonly Json[]> {
+  const answer = await get(path, init);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  return ((await answer.json()) as { readonly data: readonly Json[] }).data;
+}
+
+describe("what callers read of their own account", () => {
+  it("is usage by any grouping, as JSON and as a table", async () => {
+    const [month] = await dataOf("/account/usage?by=month&timezone=Europe/Berlin");
+    expect(month).toMatchObject({ requests: 3, charged: "0.00012", completed: 3 });
+    expect((await dataOf("/account/usage?by=label")).map(({ label }) => label)).toEqual([
+      "=1+1",
+      "ann",
+      "bob",
+    ]);
+    expect(await dataOf("/account/usage?by=label&until=2020-01-01T00:00:00Z")).toEqual([]);
+    const csv = await get("/account/usage?by=label", { accept: "text/csv" });
+    expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    const lines = (await csv.text()).split("\r\n");
+    expect(lines[0]).toMatch(/^label,requests,/u);
+    const none = await get("/account/usage?by=day,key&until=2020-01-01T00:00:00Z", {
+      accept: "text/csv",
+    });
+    expect(await none.text()).toMatch(/^day,key,requests,.*,charged,key_name,begins_at,.*\r\n$/u);
+    // No spreadsheet computes what a caller wrote into a label.
+    expect(lines[1]).toMatch(/^'=1\+1,1,/u);
+  });
+
+  it("is the journal, page by page", async () => {
+    const all = await dataOf("/account/entries?limit=500");
+    expect(all.map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 6 }, (_, at) => (at % 2 === 0 ? "settle" : "reserve")),
+      "credit",
+    ]);
+    expect(all[0]).toMatchObject({ balance: "1.99988", held: "0", request: ids[2] });
+    const paged: Json[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const answer = await get(
+        `/account/entries?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`,
+      );
+      const page = (await answer.json()) as { data: Json[]; next_cursor: string | null };
+      paged.push(...page.data);
+      cursor = page.next_cursor;
+    }
+    expect(paged).toEqual(all);
+  });
+
+  it("is receipts by their filters, as pages and as files", async () => {
+    expect((await dataOf("/receipts")).map(({ id }) => id)).toEqual(ids.slice(0, 3).toReversed());
+    expect((await dataOf("/receipts?label=ann")).map(({ id }) => id)).toEqual([ids[0]]);
+    for (const nothing of [
+      "outcome=failed",
+      "charged_at_least=1",
+      "format=none",
+      "key=key_none",
+      "until=2020-01-01T00:00:00Z",
+    ])
+      expect(await dataOf(`/receipts?${nothing}`)).toEqual([]);
+    const page = (await (await get("/receipts?limit=1")).json()) as { next_cursor: string };
+    expect(
+      (await dataOf(`/receipts?limit=1&cursor=${page.next_cursor}`)).map(({ id }) => id),
+    ).toEqual([ids[1]]);
+    const csv = await (await get("/receipts", { accept: "text/csv" })).text();
+    expect(
+      csv
+        .trimEnd()
+        .split("\r\n")
+        .map((line) => line.split(",")[0]),
+    ).toEqual(["id", ...ids.slice(0, 3).toReversed()]);
+    const file = await (await get("/receipts?label=bob", { accept: "application/jsonl" })).text();
+    expect(
+      file
+        .trimEnd()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as Json)["id"]),
+    ).toEqual([ids[2]]);
+  });
+
+  it("has nothing of another account, whoever is named", async () => {
+    const paths = [
+      "/account/usage?by=label",
+      "/account/entries",
+      "/receipts",
+      "/account/usage?by=account,key",
+    ];
+    for (const path of paths)
+      for (const accept of ["*/*", "text/csv", "application/jsonl"]) {
+        const text = await (await get(path, { key: other.key, accept })).text();
+        for (const foreign of [mine.accountId, ...ids.slice(0, 3), "ann", "bob"])
+          expect(text).not.toContain(foreign);
+      }
+    for (const path of ["/account/usage", "/account/entries", "/receipts"]) {
+      expect((await get(`${path}?account=${mine.accountId}`, { key: other.key })).status).toBe(400);
+      expect((await fetch(service.url + path)).status).toBe(401);
+    }
+    const [keyOfMine] = await service.ledger.listKeys(mine.accountId);
+    expect(await dataOf(`/receipts?key=${keyOfMine?.id ?? ""}`, { key: other.key })).toEqual([]);
+    expect(await dataOf(`/account/usage?key=${keyOfMine?.id ?? ""}`, { key: other.key })).toEqual(
+      [],
+    );
+  });
+
+  it.each([
+    ["/account/usage?by=year", "by"],
+    ["/account/usage?by=hour,day", "by"],
+    ["/account/usage?timezone=Berlin", "timezone"],
+    ["/account/usage?since=yesterday", "since"],
+    ["/account/usage?by=day&by=key", "by"],
+    ["/account/entries?limit=0", "limit"],
+    ["/account/entries?limit=501", "limit"],
+    ["/account/entries?cursor=%25", "cursor"],
+    ["/receipts?cursor=nothing", "cursor"],
+    ["/receipts?charged_at_least=much", "charged_at_least"],
+    ["/receipts?fromat=messages", "fromat"],
+  ])("%s names what is wrong", async (path, param) => {
+    const answer = await get(path);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { param } });
+  });
+});
