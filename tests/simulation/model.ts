@@ -24,6 +24,8 @@ export interface ModelAccount extends ModelLimits {
   held: bigint;
   credited: bigint;
   spent: bigint;
+  /** What was credited under each name of another system. */
+  readonly references: Map<string, { readonly amount: bigint; readonly after: bigint }>;
 }
 export interface ModelReservation {
   readonly account: string;
@@ -39,6 +41,8 @@ export interface ModelReservation {
   state: "open" | "settled" | "expired";
   outcome: string | null;
   charged: bigint;
+  /** What refunds have given back of the charge. */
+  refunded: bigint;
   leaseUntil: number;
   /** The begin of the period of its key's budget; null: it counts in none. */
   period: number | null;
@@ -119,6 +123,7 @@ export class Model {
           held: 0n,
           credited: creditNanos,
           spent: 0n,
+          references: new Map(),
         });
         this.events.moved(id, 0n, creditNanos);
         return "done";
@@ -148,8 +153,7 @@ export class Model {
         return "done";
       }
       case "creditAccount": {
-        const { id, amountNanos } = argument as { id: string; amountNanos: bigint };
-        return this.credit(id, amountNanos);
+        return this.credit(argument as CreditArgument);
       }
       case "createPriceList":
         return this.book.make(argument as Parameters<PriceBook["make"]>[0], nowMs);
@@ -241,6 +245,7 @@ export class Model {
       state: "open",
       outcome: null,
       charged: 0n,
+      refunded: 0n,
       leaseUntil: nowMs + this.rules.leaseMs,
       period: this.key(caller.keyId).budget?.begin ?? null,
       cancelled: false,
@@ -438,13 +443,28 @@ export class Model {
     return ["expired", due.length];
   }
 
-  private credit(id: string, amount: bigint): Told {
+  private credit({
+    amountNanos: amount,
+    id,
+    receipt = null,
+    reference = null,
+  }: CreditArgument): Told {
     const account = this.account(id);
+    const known = reference === null ? undefined : account.references.get(reference);
+    if (known !== undefined && known.amount !== amount) return "reference_conflict";
+    if (known !== undefined) return ["account", account.balance, account.held, known.after];
     if (account.balance + amount < account.held) return "not_possible";
+    const reservation = receipt === null ? undefined : this.reservations.get(receipt);
+    if (reservation !== undefined) {
+      const refunded = reservation.refunded + amount;
+      if (refunded < 0n || refunded > reservation.charged) return "not_possible";
+      reservation.refunded = refunded;
+    }
     account.balance += amount;
     account.credited += amount;
     this.events.moved(id, account.balance - amount, account.balance);
-    return ["account", account.balance, account.held];
+    if (reference !== null) account.references.set(reference, { amount, after: account.balance });
+    return ["account", account.balance, account.held, account.balance];
   }
 
   private resolve(reservation: ModelReservation, state: "settled" | "expired"): void {
@@ -526,6 +546,12 @@ interface PolicyArgument {
   readonly overlapMs?: number;
 }
 
+interface CreditArgument {
+  readonly id: string;
+  readonly amountNanos: bigint;
+  readonly reference?: string | null;
+  readonly receipt?: string | null;
+}
 interface AuthorizeArgument {
   readonly keyId: string;
   readonly secretHash: Uint8Array;

@@ -138,6 +138,15 @@ export type Happening =
   | { readonly type: "credit"; readonly accountId: AccountId; readonly nanos: bigint }
   /** Takes back a part of what is not held, in per cent; more than 100 is refused. */
   | { readonly type: "takeback"; readonly accountId: AccountId; readonly percent: number }
+  /** A payment under a name of another system; sent again it credits nothing, with another amount it is refused. */
+  | {
+      readonly type: "top-up";
+      readonly accountId: AccountId;
+      readonly nanos: bigint;
+      readonly reference: string;
+    }
+  /** Gives back a part of what a request was charged, in per cent; negative: takes back a part of that. */
+  | { readonly type: "refund"; readonly requestId: RequestId; readonly percent: number }
   | { readonly type: "revoke"; readonly keyId: KeyId }
   | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
   | { readonly type: "cancel"; readonly requestId: RequestId }
@@ -210,6 +219,7 @@ export function planOf(seed: number): Plan {
     incidents.push(...priceChangesOf(openSequence(seed + 3_000_017), requests));
   const policies = policiesOf(openSequence(seed + 5_000_011), { accounts, requests, spanMs });
   incidents.push(...givingOutOf(eventful, { requests, accounts, spanMs }));
+  incidents.push(...creditsOf(openSequence(seed + 1_000_033), requests));
   const plan: Plan = {
     rules,
     replicas,
@@ -326,6 +336,25 @@ function withCachedInput(random: Sequence, requests: readonly RequestPlan[]): Re
     ]);
     return { ...request, script: { ...script, cachedTokens } };
   });
+}
+
+/** Payments that arrive more than once and refunds that come too often; a sequence of their own. */
+function creditsOf(random: Sequence, requests: readonly RequestPlan[]): Incident[] {
+  const incidents: Incident[] = [];
+  for (let left = random.pick([0, 0, 2, 5]); left > 0; left -= 1) {
+    const { accountId, id: requestId } = random.pick(requests);
+    const when = {
+      requestId,
+      phase: random.pick(["settle-sent", "settle-done", "ended"] as const),
+    };
+    // Few names and amounts, so that they meet, also in two accounts.
+    const reference = random.pick(["pi_1", "pi_2"]);
+    const nanos = random.pick([700_001n, 700_001n, 5_000n]);
+    const percent = random.pick([40, 40, 70, 100, -30]);
+    incidents.push({ when, what: { type: "top-up", accountId, nanos, reference } });
+    incidents.push({ when, what: { type: "refund", requestId, percent } });
+  }
+  return incidents;
 }
 
 /** A replica stands still with a call on its way, for longer than the rate's window and until others have filled the next. */

@@ -354,6 +354,20 @@ class Run {
           });
         return;
       }
+      case "top-up": {
+        const { accountId: id, nanos: amountNanos, reference } = what;
+        await this.operate("creditAccount", { id, amountNanos, note: null, reference });
+        return;
+      }
+      case "refund": {
+        const { charged = 0n, account: id = null } =
+          this.tables.model.reservations.get(what.requestId) ?? {};
+        const amountNanos = (charged * BigInt(what.percent)) / 100n;
+        if (id === null || amountNanos === 0n) return;
+        const facts = { kind: "refund", receipt: what.requestId, note: null };
+        await this.operate("creditAccount", { id, amountNanos, ...facts });
+        return;
+      }
       case "revoke":
         await this.operate("revokeKey", { id: what.keyId });
         return;

@@ -68,6 +68,7 @@ export interface ObservedReservation {
   readonly reserved: bigint;
   /** 0 while it is open. */
   readonly charged: bigint;
+  readonly refunded: bigint;
   readonly leaseUntil: number;
   /** The begin of its period; null: its key had no budget. */
   readonly period: number | null;
@@ -84,6 +85,8 @@ export interface ObservedEntry {
   readonly balanceDelta: bigint;
   readonly heldDelta: bigint;
   readonly requestId: string | null;
+  readonly reference: string | null;
+  readonly receipt: string | null;
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -124,6 +127,7 @@ export function observedOf(rows: {
       }),
       reserved: wholeOf(row["reserved_nanos"]),
       charged: wholeOf(row["charged_nanos"] ?? 0n),
+      refunded: wholeOf(row["refunded_nanos"]),
       leaseUntil: Number(row["lease_until_ms"]),
       period: row["budget_begin_ms"] === null ? null : Number(row["budget_begin_ms"]),
       cancelled: row["cancelled_by"] !== null,
@@ -135,6 +139,8 @@ export function observedOf(rows: {
       balanceDelta: wholeOf(row["balance_delta_nanos"]),
       heldDelta: wholeOf(row["held_delta_nanos"]),
       requestId: row["request_id"] as string | null,
+      reference: row["reference"] as string | null,
+      receipt: row["receipt"] as string | null,
     })),
     tickets: rows.tickets.map((row) => ({
       key: row["key_id"] as string,
@@ -164,8 +170,9 @@ function wholeOf(value: unknown): bigint {
 export const columns = {
   account: "id, status, balance_nanos, held_nanos, running, entries",
   reservation:
-    "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, lease_until_ms, budget_begin_ms, cancelled_by",
-  entry: "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id",
+    "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, refunded_nanos, lease_until_ms, budget_begin_ms, cancelled_by",
+  entry:
+    "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id, reference, receipt",
   ticket: "key_id, at_ms",
   budget: "id, budget_nanos, budget_begin_ms, budget_spent_nanos, budget_held_nanos",
 } as const;

@@ -7,6 +7,7 @@ import type { Presence } from "./presence.ts";
 import type {
   Observed,
   ObservedBudget,
+  ObservedEntry,
   ObservedReservation,
   ObservedTicket,
   SimulatedStore,
@@ -32,6 +33,9 @@ export class TableCheck {
   private readonly seen = new Map<string, number>();
   private readonly reservedIn = new Set<string>();
   private readonly resolvedIn = new Set<string>();
+  private readonly references = new Set<string>();
+  /** By request: what the entries of its refunds add up to. */
+  private readonly refunded = new Map<string, bigint>();
 
   constructor(store: SimulatedStore, rules: Rules, presence: Presence) {
     this.store = store;
@@ -80,9 +84,19 @@ export class TableCheck {
       this.seen.set(entry.account, entry.sequence);
       journal.balance += entry.balanceDelta;
       journal.held += entry.heldDelta;
+      this.readCredit(entry);
       if (entry.requestId === null) journal.credited += entry.balanceDelta;
       else this.readReservation(entry.kind, entry.requestId);
     }
+  }
+
+  private readCredit({ account, balanceDelta, receipt, reference }: ObservedEntry): void {
+    if (receipt !== null)
+      this.refunded.set(receipt, (this.refunded.get(receipt) ?? 0n) + balanceDelta);
+    if (reference === null) return;
+    const name = `${account} ${reference}`;
+    ensure(!this.references.has(name), "a reference is credited once", () => name);
+    this.references.add(name);
   }
 
   private readReservation(kind: string, requestId: string): void {
@@ -147,7 +161,20 @@ export class TableCheck {
       );
     }
     for (const budget of observed.budgets) this.ensureWithin(budget);
-    for (const one of observed.reservations) ensureReservation(one, this.resolvedIn);
+    for (const one of observed.reservations) {
+      ensureReservation(one, this.resolvedIn);
+      const refunded = this.refunded.get(one.id) ?? 0n;
+      ensure(
+        refunded >= 0n && refunded <= one.charged,
+        "refunds of a receipt never pass its charge",
+        () => `${one.id}: refunded ${String(refunded)} of ${String(one.charged)}`,
+      );
+      ensure(
+        refunded === one.refunded,
+        "a receipt says what was refunded",
+        () => `${one.id}: entries say ${String(refunded)}, the receipt ${String(one.refunded)}`,
+      );
+    }
   }
 
   /** Only a budget that was made smaller may be less than what is spent and held; nothing is added then. */
@@ -314,8 +341,11 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
     case "giveBackDead":
       return ["expired", (value as { count: number }).count];
     case "creditAccount": {
-      const { account } = value as { account: { balanceNanos: bigint; heldNanos: bigint } };
-      return ["account", account.balanceNanos, account.heldNanos];
+      const { account, entry } = value as {
+        readonly account: { readonly balanceNanos: bigint; readonly heldNanos: bigint };
+        readonly entry: { readonly balanceNanos: bigint };
+      };
+      return ["account", account.balanceNanos, account.heldNanos, entry.balanceNanos];
     }
     default:
       return "done";
