@@ -153,7 +153,6 @@ describe("receipt", () => {
       reserved: "0.0014",
       refunded: "0",
       charged: "0.00018",
-      refunded: "0",
       lines: [
         { item: "input", tokens: 100, price: "1", amount: "0.0001" },
         { item: "cached_input", tokens: 0, price: "1", amount: "0" },
