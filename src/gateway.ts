@@ -90,7 +90,6 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
-  const page = openPageFiles("callers");
   const service: Service = {
     ledger,
     reports: () => reports.open(),
@@ -112,7 +111,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
       async () => Buffer.from(await (parts.whole?.metricsText() ?? telemetry.metricsText())),
       { heldMs: limits.metricsHeldMs, monotonicMs: clock.monotonicMs },
     ),
-    page: (request, response) => page.answer(request, response),
+    page: openPageFiles("callers").answer,
     readiness: openReadiness({ ledger, deployment, telemetry, ...clock }),
     state: {
       leaving: false,

@@ -30,7 +30,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0020-budget-rules": "8f99d0def1ab050a9838a05c8ca55efcf525f4a685c3061abb92867472976342",
   "0021-prices-when-needed": "04e31661e1025a7879710208b8e18f6dc332973f5675d3bf05400dde63fd766f",
   "0022-budget-events": "a933a60d1608ddc97a953fc724ebbc8989c9cf650b98415028a981d077f04840",
-  "0023-usage": "04e31661e1025a7879710208b8e18f6dc332973f5675d3bf05400dde63fd766f",
+  "0023-usage": "a933a60d1608ddc97a953fc724ebbc8989c9cf650b98415028a981d077f04840",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -189,7 +189,7 @@ describe("a statement", () => {
     expect(lines[0]).toBe("what,at,amount,requests,reference,receipt,note");
     expect(lines[2]).toMatch(/^top-up,[^,]+,25,,'-1\+1,,"'=cmd/);
     expect(lines[3]).toMatch(/^correction,[^,]+,-2\.5,,,,$/);
-    expect(lines[4]).toBe(`closing balance,${month},22.5,,,,`);
+    expect(lines[4]).toBe(`"closing balance",${month},22.5,,,,`);
   });
 
   test("is a page that runs nothing of what is written in it", async () => {
