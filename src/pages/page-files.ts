@@ -10,7 +10,7 @@ export interface PageFiles {
   /** Whether a path is the page or would be one of its files. */
   has(path: string): boolean;
   /** Answers a GET or HEAD of one of them; says 404 or, where nothing is built, 503 with what to do. */
-  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
 const encodings = [
