@@ -10,7 +10,7 @@ import type {
   Settled,
   Settlement,
 } from "./ledger.ts";
-import { type NoteKeyUse, openKeyUse } from "./key-use.ts";
+import { type KeyUses, openKeyUses } from "./key-use.ts";
 import type { EventsLedger } from "./ledger-events.ts";
 import { OperatorError } from "./operator-error.ts";
 import { unknownKey } from "./refusals.ts";
@@ -45,11 +45,11 @@ export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministrat
 export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
   const closing = new AbortController();
   const settlements = new Set<Promise<unknown>>();
-  const noteKeyUse = openKeyUse(callerFacing(client), parts.wallMs ?? (() => Date.now()));
+  const keyUses = openKeyUses(callerFacing(client), parts.wallMs ?? (() => Date.now()));
   const watched = watchWrites(client, parts.monotonicMs ?? (() => performance.now()));
   return {
     ...hotHalf(watched, {
-      noteKeyUse,
+      keyUses,
       settle(settlement) {
         const settling = settle(settlement, { client: watched, parts, closed: closing.signal });
         settlements.add(settling);
@@ -66,6 +66,7 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
       // Settlements that wait for another try make their last one now.
       closing.abort();
       await Promise.allSettled(settlements);
+      keyUses.write();
       await client[Symbol.asyncDispose]();
     },
   };
@@ -104,7 +105,7 @@ function watchWrites(client: StoreClient, monotonicMs: () => number): StoreClien
 
 function hotHalf(
   client: StoreClient,
-  { noteKeyUse, ...settling }: Pick<Ledger, "settle"> & { readonly noteKeyUse: NoteKeyUse },
+  { keyUses, ...settling }: Pick<Ledger, "settle"> & { readonly keyUses: KeyUses },
 ): Omit<Ledger, typeof Symbol.asyncDispose> {
   const run = callerFacing(client);
   const ticketPrefix = randomBytes(6).toString("base64url");
@@ -116,7 +117,7 @@ function hotHalf(
       tickets += 1;
       const ticketId = countsForRate ? `${ticketPrefix}${tickets.toString(36)}` : null;
       const caller = await run("authorize", { ...key, ticketId, needsCredit });
-      noteKeyUse(caller);
+      keyUses.note(caller);
       return caller;
     },
     async giveTicketBack(caller) {
@@ -127,6 +128,7 @@ function hotHalf(
     renew: async (requestIds) => new Set(await run("renew", requestIds)),
     ...settling,
     async expire() {
+      keyUses.write();
       let total = 0;
       for (;;) {
         const count = await run("expire", null);

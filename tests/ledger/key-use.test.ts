@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openKeyUse } from "../../src/ledger/key-use.ts";
+import { openKeyUses } from "../../src/ledger/key-use.ts";
 import type { KeyUse, RunOperation } from "../../src/ledger/store-operations.ts";
 
 const one = { accountId: "acct_a", keyId: "key_a" } as const;
@@ -12,33 +12,44 @@ function open() {
     written.push(use);
     return scene.fails ? Promise.reject(new Error("away")) : Promise.resolve(null);
   }) as unknown as RunOperation;
-  return { scene, note: openKeyUse(run, () => scene.nowMs) };
+  return { scene, uses: openKeyUses(run, () => scene.nowMs) };
 }
 
-test("a key costs one write a minute, however often it is used", () => {
-  const { note, scene } = open();
-  for (let count = 0; count < 1_000; count += 1) note(one);
-  note(other);
+test("a key costs one write a minute, however often it is used, and none when it is used", () => {
+  const { scene, uses } = open();
+  for (let count = 0; count < 1_000; count += 1) uses.note(one);
+  uses.note(other);
+  expect(scene.written).toEqual([]);
+  uses.write();
+  uses.write();
   expect(scene.written).toEqual([
     { ...one, usedAtMs: 600_000 },
     { ...other, usedAtMs: 600_000 },
   ]);
   scene.nowMs += 59_999;
-  note(one);
+  uses.note(one);
+  uses.write();
   expect(scene.written).toHaveLength(2);
   scene.nowMs += 1;
-  note(one);
-  note(one);
+  uses.note(one);
+  uses.note(one);
+  uses.write();
   expect(scene.written.slice(2)).toEqual([{ ...one, usedAtMs: 660_000 }]);
 });
 
-test("what could not be written is written with the next use", async () => {
-  const { note, scene } = open();
+test("what could not be written is written the next time, where nothing newer is", async () => {
+  const { scene, uses } = open();
   scene.fails = true;
-  note(one);
+  uses.note(one);
+  uses.note(other);
+  uses.write();
+  scene.nowMs += 60_000;
+  uses.note(one);
   await Promise.resolve().then(() => undefined);
   scene.fails = false;
-  note(one);
-  note(one);
-  expect(scene.written).toHaveLength(2);
+  uses.write();
+  expect(scene.written.slice(2)).toEqual([
+    { ...one, usedAtMs: 660_000 },
+    { ...other, usedAtMs: 600_000 },
+  ]);
 });

@@ -385,9 +385,12 @@ describe.each([
       expect(await ledger.pageAccounts({ after: null, rowsMax: 1 })).toEqual([second]);
       const after = { atMs: second.createdAtMs, id: second.id };
       expect(await ledger.pageAccounts({ after, rowsMax: 9 })).toEqual([account]);
+      expect(await ledger.findKey(record.id)).toEqual(record);
+      await ledger.expire();
       // The begin of the minute of its requests.
-      const lastUsedAtMs = 960_000;
-      expect(await ledger.findKey(record.id)).toEqual({ ...record, lastUsedAtMs });
+      await expect
+        .poll(() => ledger.findKey(record.id))
+        .toEqual({ ...record, lastUsedAtMs: 960_000 });
       expect(await ledger.findKey("key_none")).toBeNull();
       const renamed = await ledger.changeAccount(id, { name: "store" });
       expect(renamed).toEqual({ ...account, name: "store", version: account.version + 1 });

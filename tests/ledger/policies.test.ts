@@ -307,17 +307,21 @@ describe.each([
       expect(await lastUse()).toBeNull();
       const minute = (): number => Math.floor(clock.nowMs / 60_000) * 60_000;
       await other.authorize(secret, false);
+      await other.expire();
       await expect.poll(lastUse).toBe(minute());
       clock.nowMs += 60_000;
       await other.authorize(secret, true, true);
+      await other.expire();
       await expect.poll(lastUse).toBe(minute());
       // What was refused is no use, and no process that is behind takes the newer time back.
       clock.nowMs += 60_000;
       await expect(other.authorize(`${secret.slice(0, -1)}_`, true)).rejects.toThrow();
       clock.nowMs -= 120_000;
       await other.authorize(secret, false);
+      await other.expire();
       clock.nowMs += 60_000;
       await other.authorize(secret, false);
+      await other.expire();
       expect(await lastUse()).toBe(minute());
       expect((await ledger.findKey(keyId))?.version).toBe(version);
     });

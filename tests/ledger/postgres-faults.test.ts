@@ -350,7 +350,7 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     await other.query("select pg_advisory_unlock_all()");
     await using ledger = await opening;
 
-    await other.query("begin; lock table tributary.reservation in access exclusive mode");
+    await other.query("begin; lock table tributary.account in access exclusive mode");
     const summing = ledger.sumUsage({
       accountId: null,
       keyId: null,

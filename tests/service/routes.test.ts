@@ -2,10 +2,14 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openAnswerCheck } from "../wire/check-answer.ts";
+import { inspectWith } from "../wire/watch-answers.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
 let service: TestService;
 beforeAll(async () => {
+  // Also behind a test of the operators' listener: these answers are those of callers, whatever their paths.
+  inspectWith(openAnswerCheck);
   service = await startService();
 });
 afterAll(() => service[Symbol.asyncDispose]());
