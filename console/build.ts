@@ -6,6 +6,13 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const root = import.meta.dirname;
 
+/** The pages, with what each says where scripts do not run. */
+const pages = {
+  operators: "The console needs JavaScript. The API and the commands do not.",
+  callers: "This page needs JavaScript. The service does not.",
+};
+const document = join(root, "page.html");
+
 /** What a browser of the last two years has; nothing is rewritten for older ones. */
 const targets = ["chrome125", "firefox128", "safari18"];
 
@@ -15,13 +22,23 @@ if (vite === null) {
   process.stderr.write("The console is not built: its tools are development dependencies.\n");
 } else {
   const { build } = vite;
-  for (const page of ["operators", "callers"]) {
+  for (const [page, withoutScript] of Object.entries(pages)) {
     const folder = join(root, "dist", page);
     await build({
       configFile: false,
       root,
       base: "/console/",
       logLevel: "warn",
+      plugins: [
+        {
+          name: "one-document-for-both",
+          transformIndexHtml: {
+            order: "pre",
+            handler: (html) =>
+              html.replace("%PAGE%", page).replace("%WITHOUT_SCRIPT%", withoutScript),
+          },
+        },
+      ],
       oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
       build: {
         outDir: folder,
@@ -32,10 +49,10 @@ if (vite === null) {
         cssTarget: targets,
         reportCompressedSize: false,
         // How long the builder's own parts took is no news of the pages.
-        rollupOptions: { input: join(root, `${page}.html`), checks: { pluginTimings: false } },
+        rollupOptions: { input: { [page]: document }, checks: { pluginTimings: false } },
       },
     });
-    renameSync(join(folder, `${page}.html`), join(folder, "index.html"));
+    renameSync(join(folder, "page.html"), join(folder, "index.html"));
     compress(folder);
   }
 }

@@ -95,6 +95,52 @@ test("an account is made, topped up and given a key", async () => {
   await ensureUsable();
 });
 
+test("what was refused is another change when it is mended; what got no answer is the same one, and happens once", async () => {
+  const seen: (string | undefined)[] = [];
+  const answered: number[] = [];
+  await page.route("**/api/v1/accounts", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    seen.push(route.request().headers()["idempotency-key"]);
+    if (seen.length !== 2) return route.continue();
+    answered.push((await route.fetch()).status());
+    return route.abort();
+  });
+  await visit("accounts");
+  await button("New account").click();
+  await page.getByLabel("Name").fill("once");
+  await page.getByLabel("Credit to begin with").fill("ten");
+  await button("Make the account").click();
+  await page.getByText("is no amount of credits").waitFor();
+  await page.getByLabel("Credit to begin with").fill("1");
+  await button("Make the account").click();
+  await page.getByRole("alert").getByText("The service does not answer.").waitFor();
+  await button("Make the account").click();
+  await page.getByRole("heading", { name: "once" }).waitFor();
+  await page.unroute("**/api/v1/accounts");
+  expect(answered).toEqual([200]);
+  expect(seen).toHaveLength(3);
+  expect(seen[1]).toBe(seen[2]);
+  expect(seen[0]).not.toBe(seen[1]);
+  const accounts = await service.list("account");
+  expect(accounts.filter(({ name }) => name === "once")).toHaveLength(1);
+});
+
+test("what is wrong with no field of a dialog is said above its buttons", async () => {
+  const detail = "The account changed meanwhile.";
+  const problem = { status: 409, code: "conflict", detail, param: "version" };
+  await page.route("**/api/v1/accounts/*", (route) =>
+    route.request().method() === "PATCH"
+      ? route.fulfill({ status: 409, json: problem })
+      : route.continue(),
+  );
+  await button("Rename").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  await page.getByRole("alert").getByText(detail).waitFor();
+  await ensureUsable();
+  await page.unroute("**/api/v1/accounts/*");
+  await button("Cancel").click();
+});
+
 test("a request of a real client is seen running, settles, and its receipt is right", async () => {
   const { promise: held, resolve: release } = Promise.withResolvers<undefined>();
   service.deployment.answerNext(

@@ -1,14 +1,22 @@
+import { useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { CopyButton } from "./text.tsx";
 
-/** Shows a secret, once. */
-export function SecretDialog({
+/** Shows a secret once, in what stands as `dialog`; `what` is such as "key". */
+export function useSecret(what: string) {
+  const [secret, show] = useState<string | null>(null);
+  const dialog = secret !== null && (
+    <SecretDialog what={what} secret={secret} onClose={() => show(null)} />
+  );
+  return { dialog, show };
+}
+
+function SecretDialog({
   onClose,
   secret,
   what,
 }: {
-  /** Such as "key". */
   readonly what: string;
   readonly secret: string;
   readonly onClose: () => void;

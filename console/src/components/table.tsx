@@ -16,6 +16,21 @@ export interface Column<Row> {
   readonly names?: boolean;
 }
 
+/** The column that names each row, with its id beside the name. */
+export function nameColumn<Row extends { readonly id: string; readonly name: string }>(
+  head: string,
+): Column<Row> {
+  return {
+    head,
+    names: true,
+    cell: ({ id, name }) => (
+      <>
+        {name} <code class="quiet">{id}</code>
+      </>
+    ),
+  };
+}
+
 /** Rows and columns. On a narrow screen it scrolls by itself. */
 export function Table<Row>({
   caption,

@@ -1,17 +1,15 @@
 import { useState } from "preact/hooks";
-import { get, send } from "../../api/client.ts";
+import { get } from "../../api/client.ts";
 import type { Account, Key, ShownKey } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog, errorOf } from "../../components/dialog.tsx";
-import { Choice, Field } from "../../components/field.tsx";
-import { SecretDialog } from "../../components/secret.tsx";
+import { useSecret } from "../../components/secret.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
-import { type Column, Table } from "../../components/table.tsx";
+import { type Column, nameColumn, Table } from "../../components/table.tsx";
 import { Badge, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { useMay } from "../session.ts";
-import { PauseKey, RevokeKey, RotateKey } from "./key-dialogs.tsx";
+import { NewKey, PauseKey, RevokeKey, RotateKey } from "./key-dialogs.tsx";
 
 /** The keys of an account, with what can be done to each. */
 export function AccountKeys({ account }: { readonly account: Account }) {
@@ -23,23 +21,19 @@ export function AccountKeys({ account }: { readonly account: Account }) {
     readonly what: "pause" | "rotate" | "revoke";
     readonly key: Key;
   } | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
+  const secret = useSecret("key");
   const mayChange = useMay("billing");
+  const made = (key: ShownKey): void => {
+    secret.show(key.secret);
+    load.reload();
+  };
   const make = mayChange && (
     <Button kind="main" onClick={() => setMaking(true)}>
       New key
     </Button>
   );
   const columns: readonly Column<Key>[] = [
-    {
-      head: "Key",
-      names: true,
-      cell: ({ id, name }) => (
-        <>
-          {name} <code class="quiet">{id}</code>
-        </>
-      ),
-    },
+    nameColumn("Key"),
     { head: "Status", cell: (key) => <KeyStatus value={key} /> },
     { head: "May", cell: ({ scopes }) => scopes.join(", ") },
     {
@@ -102,106 +96,18 @@ export function AccountKeys({ account }: { readonly account: Account }) {
           )
         }
       </Loaded>
-      {making && (
-        <NewKey
-          account={account}
-          onClose={() => setMaking(false)}
-          onMade={(made) => {
-            setSecret(made.secret);
-            load.reload();
-          }}
-        />
-      )}
+      {making && <NewKey account={account} onClose={() => setMaking(false)} onMade={made} />}
       {asked?.what === "pause" && (
         <PauseKey value={asked.key} onClose={() => setAsked(null)} onDone={load.reload} />
       )}
       {asked?.what === "rotate" && (
-        <RotateKey
-          value={asked.key}
-          onClose={() => setAsked(null)}
-          onMade={(made) => {
-            setSecret(made.secret);
-            load.reload();
-          }}
-        />
+        <RotateKey value={asked.key} onClose={() => setAsked(null)} onMade={made} />
       )}
       {asked?.what === "revoke" && (
         <RevokeKey value={asked.key} onClose={() => setAsked(null)} onDone={load.reload} />
       )}
-      {secret !== null && (
-        <SecretDialog what="key" secret={secret} onClose={() => setSecret(null)} />
-      )}
+      {secret.dialog}
     </>
-  );
-}
-
-const dayMs = 86_400_000;
-
-function NewKey({
-  account,
-  onClose,
-  onMade,
-}: {
-  readonly account: Account;
-  readonly onClose: () => void;
-  readonly onMade: (key: ShownKey) => void;
-}) {
-  const [name, setName] = useState("");
-  const [expires, setExpires] = useState<"" | "1" | "30" | "90" | "365">("");
-  const [scopes, setScopes] = useState<"both" | "generate" | "read">("both");
-  return (
-    <ActionDialog
-      title={`New key of ${account.name}`}
-      action="Make the key"
-      onClose={onClose}
-      run={async (once) => {
-        const days = Number(expires);
-        const body = {
-          ...(name.trim() === "" ? {} : { name: name.trim() }),
-          ...(expires === ""
-            ? {}
-            : { expires_at: new Date(Date.now() + days * dayMs).toISOString() }),
-          ...(scopes === "both" ? {} : { scopes: [scopes] }),
-        };
-        onMade(await send<ShownKey>("POST", `/accounts/${account.id}/keys`, { body, once }));
-      }}
-    >
-      {(error) => (
-        <>
-          <Field
-            label="Name"
-            value={name}
-            onInput={setName}
-            error={errorOf(error, "name")}
-            placeholder="web"
-            hint="Of the client that uses it."
-            autoFocus
-          />
-          <Choice
-            label="May"
-            value={scopes}
-            onChange={setScopes}
-            choices={[
-              ["both", "generate and read"],
-              ["generate", "generate"],
-              ["read", "read: look at the account, never spend"],
-            ]}
-          />
-          <Choice
-            label="Expires"
-            value={expires}
-            onChange={setExpires}
-            choices={[
-              ["", "never"],
-              ["1", "in a day"],
-              ["30", "in 30 days"],
-              ["90", "in 90 days"],
-              ["365", "in a year"],
-            ]}
-          />
-        </>
-      )}
-    </ActionDialog>
   );
 }
 

@@ -2,8 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog, errorOf } from "../../components/dialog.tsx";
-import { Field } from "../../components/field.tsx";
+import { FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead } from "../../components/page.tsx";
 import { Empty } from "../../components/state.tsx";
 import { type Column, PagedTable } from "../../components/table.tsx";
@@ -65,40 +64,25 @@ export function AccountStatus({ status }: Pick<Account, "status">) {
 }
 
 function NewAccount({ onClose }: { readonly onClose: () => void }) {
-  const [name, setName] = useState("");
-  const [credit, setCredit] = useState("");
   return (
-    <ActionDialog
+    <FormDialog
       title="New account"
       action="Make the account"
       onClose={onClose}
-      run={async (once) => {
+      fields={{
+        name: { label: "Name", required: true },
+        credit: {
+          label: "Credit to begin with",
+          inputMode: "decimal",
+          placeholder: "0",
+          hint: "In credits, such as 10 or 0.25. More can be added at any time.",
+        },
+      }}
+      run={async (once, { credit, name }) => {
         const body = { name: name.trim(), ...(credit === "" ? {} : { credit: credit.trim() }) };
         const made = await send<Account>("POST", "/accounts", { body, once });
         goTo(linkTo(["accounts", made.id]));
       }}
-    >
-      {(error) => (
-        <>
-          <Field
-            label="Name"
-            value={name}
-            onInput={setName}
-            error={errorOf(error, "name")}
-            required
-            autoFocus
-          />
-          <Field
-            label="Credit to begin with"
-            value={credit}
-            onInput={setCredit}
-            error={errorOf(error, "credit")}
-            inputMode="decimal"
-            placeholder="0"
-            hint="In credits, such as 10 or 0.25. More can be added at any time."
-          />
-        </>
-      )}
-    </ActionDialog>
+    />
   );
 }

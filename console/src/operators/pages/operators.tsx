@@ -3,12 +3,11 @@ import { get, send } from "../../api/client.ts";
 import type { Operator, ShownOperator } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog, errorOf } from "../../components/dialog.tsx";
-import { Choice, Field } from "../../components/field.tsx";
+import { FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead } from "../../components/page.tsx";
-import { SecretDialog } from "../../components/secret.tsx";
+import { useSecret } from "../../components/secret.tsx";
 import { Loaded } from "../../components/state.tsx";
-import { type Column, Table } from "../../components/table.tsx";
+import { type Column, nameColumn, Table } from "../../components/table.tsx";
 import { Badge, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
 import { linkTo } from "../../place.ts";
@@ -21,18 +20,10 @@ export function OperatorsPage() {
   );
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Operator | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
+  const secret = useSecret("token");
   const mayChange = useMay("owner");
   const columns: readonly Column<Operator>[] = [
-    {
-      head: "Operator",
-      names: true,
-      cell: ({ id, name }) => (
-        <>
-          {name} <code class="quiet">{id}</code>
-        </>
-      ),
-    },
+    nameColumn("Operator"),
     { head: "Role", cell: ({ role }) => role },
     {
       head: "Status",
@@ -83,13 +74,13 @@ export function OperatorsPage() {
         <NewOperator
           onClose={() => setMaking(false)}
           onMade={(made) => {
-            setSecret(made.secret);
+            secret.show(made.secret);
             load.reload();
           }}
         />
       )}
       {revoking !== null && (
-        <ActionDialog
+        <FormDialog
           title={`Revoke the operator ${revoking.name}?`}
           action="Revoke the operator"
           danger
@@ -100,12 +91,10 @@ export function OperatorsPage() {
             load.reload();
           }}
         >
-          {() => <p>Its token and its sessions end at once, for good.</p>}
-        </ActionDialog>
+          <p>Its token and its sessions end at once, for good.</p>
+        </FormDialog>
       )}
-      {secret !== null && (
-        <SecretDialog what="token" secret={secret} onClose={() => setSecret(null)} />
-      )}
+      {secret.dialog}
     </>
   );
 }
@@ -117,40 +106,26 @@ function NewOperator({
   readonly onClose: () => void;
   readonly onMade: (operator: ShownOperator) => void;
 }) {
-  const [name, setName] = useState("");
-  const [role, setRole] = useState<Operator["role"]>("viewer");
   return (
-    <ActionDialog
+    <FormDialog
       title="New operator"
       action="Make the operator"
       onClose={onClose}
-      run={async (once) => {
+      fields={{
+        name: { label: "Name", required: true },
+        role: {
+          label: "Role",
+          choices: [
+            ["viewer", "viewer: reads"],
+            ["billing", "billing: also accounts, keys and credit"],
+            ["owner", "owner: everything"],
+          ],
+        },
+      }}
+      run={async (once, { name, role }) => {
         const body = { name: name.trim(), role };
         onMade(await send<ShownOperator>("POST", "/operators", { body, once }));
       }}
-    >
-      {(error) => (
-        <>
-          <Field
-            label="Name"
-            value={name}
-            onInput={setName}
-            error={errorOf(error, "name")}
-            required
-            autoFocus
-          />
-          <Choice
-            label="Role"
-            value={role}
-            onChange={setRole}
-            choices={[
-              ["viewer", "viewer: reads"],
-              ["billing", "billing: also accounts, keys and credit"],
-              ["owner", "owner: everything"],
-            ]}
-          />
-        </>
-      )}
-    </ActionDialog>
+    />
   );
 }

@@ -3,8 +3,7 @@ import { get, send } from "../../api/client.ts";
 import type { Page, PriceList } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog, errorOf } from "../../components/dialog.tsx";
-import { Field } from "../../components/field.tsx";
+import { filled, FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
 import { type Column, Table } from "../../components/table.tsx";
@@ -72,12 +71,9 @@ export function PricesPage() {
           </>
         )}
       </Loaded>
-      {asked !== null && (
-        <PriceDialog
-          list={asked === "new" ? null : asked}
-          onClose={() => setAsked(null)}
-          onDone={load.reload}
-        />
+      {asked === "new" && <NewList onClose={() => setAsked(null)} onDone={load.reload} />}
+      {asked !== null && asked !== "new" && (
+        <OtherPrices list={asked} onClose={() => setAsked(null)} onDone={load.reload} />
       )}
     </>
   );
@@ -116,98 +112,73 @@ function columnsOf({ prices }: PriceList): readonly Column<Price>[] {
   ];
 }
 
-/** Makes a list, or gives one other prices for the time to come. */
-function PriceDialog({
-  list,
-  onClose,
-  onDone,
-}: {
-  readonly list: PriceList | null;
+const priceFields = {
+  from: {
+    label: "From",
+    placeholder: "2027-01-01T00:00:00Z",
+    hint: "Empty: from now on.",
+    param: "prices.0.effective_from",
+  },
+  input: { label: "Input", inputMode: "decimal", required: true, param: "prices.0.input" },
+  cached: {
+    label: "Cached input",
+    inputMode: "decimal",
+    hint: "Empty: as input.",
+    param: "prices.0.cached_input",
+  },
+  output: { label: "Output", inputMode: "decimal", required: true, param: "prices.0.output" },
+} as const;
+
+function priceOf({ cached, from, input, output }: Record<keyof typeof priceFields, string>) {
+  return {
+    input: input.trim(),
+    output: output.trim(),
+    ...filled({ cached_input: cached.trim(), effective_from: from.trim() }),
+  };
+}
+
+interface DialogProps {
   readonly onClose: () => void;
   readonly onDone: () => void;
-}) {
-  const [name, setName] = useState(list?.name ?? "");
-  const [from, setFrom] = useState("");
-  const [input, setInput] = useState("");
-  const [cached, setCached] = useState("");
-  const [output, setOutput] = useState("");
+}
+
+function NewList({ onClose, onDone }: DialogProps) {
   return (
-    <ActionDialog
-      title={list === null ? "New price list" : `Other prices for ${list.name}`}
-      action={list === null ? "Make the list" : "Set the prices"}
+    <FormDialog
+      title="New price list"
+      action="Make the list"
       onClose={onClose}
-      run={async (once) => {
-        const price = {
-          input: input.trim(),
-          output: output.trim(),
-          ...(cached.trim() === "" ? {} : { cached_input: cached.trim() }),
-          ...(from.trim() === "" ? {} : { effective_from: from.trim() }),
-        };
-        if (list === null)
-          await send("POST", "/price_lists", {
-            body: { name: name.trim(), prices: [price] },
-            once,
-          });
-        else
-          await send("PATCH", `/price_lists/${encodeURIComponent(list.name)}`, {
-            body: { prices: [price] },
-            version: list.version,
-          });
-        say(list === null ? "The list is made" : "The prices are set");
+      fields={{ name: { label: "Name", required: true }, ...priceFields }}
+      run={async (once, { name, ...price }) => {
+        const body = { name: name.trim(), prices: [priceOf(price)] };
+        await send("POST", "/price_lists", { body, once });
+        say("The list is made");
+        onDone();
+      }}
+    />
+  );
+}
+
+/** Gives a list other prices for the time to come. */
+function OtherPrices({ list, onClose, onDone }: DialogProps & { readonly list: PriceList }) {
+  return (
+    <FormDialog
+      title={`Other prices for ${list.name}`}
+      action="Set the prices"
+      onClose={onClose}
+      fields={priceFields}
+      run={async (_once, price) => {
+        const body = { prices: [priceOf(price)] };
+        const path = `/price_lists/${encodeURIComponent(list.name)}`;
+        await send("PATCH", path, { body, version: list.version });
+        say("The prices are set");
         onDone();
       }}
     >
-      {(error) => (
-        <>
-          {list === null ? (
-            <Field
-              label="Name"
-              value={name}
-              onInput={setName}
-              error={errorOf(error, "name")}
-              required
-              autoFocus
-            />
-          ) : (
-            <p>
-              They replace all prices of this list that have not begun. Requests that run keep the
-              prices that they were admitted with.
-            </p>
-          )}
-          <Field
-            label="From"
-            value={from}
-            onInput={setFrom}
-            placeholder="2027-01-01T00:00:00Z"
-            error={errorOf(error, "prices.0.effective_from")}
-            hint="Empty: from now on."
-          />
-          <Field
-            label="Input"
-            value={input}
-            onInput={setInput}
-            inputMode="decimal"
-            error={errorOf(error, "prices.0.input")}
-            required
-          />
-          <Field
-            label="Cached input"
-            value={cached}
-            onInput={setCached}
-            inputMode="decimal"
-            error={errorOf(error, "prices.0.cached_input")}
-            hint="Empty: as input."
-          />
-          <Field
-            label="Output"
-            value={output}
-            onInput={setOutput}
-            inputMode="decimal"
-            error={errorOf(error, "prices.0.output")}
-            required
-          />
-        </>
-      )}
-    </ActionDialog>
+      <p>
+        They replace all prices of this list that have not begun. Requests that run keep the prices
+        that they were admitted with.
+      </p>
+    </FormDialog>
   );
 }

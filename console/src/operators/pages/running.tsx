@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import type { Generation, Refusal } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog } from "../../components/dialog.tsx";
+import { FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead, Section } from "../../components/page.tsx";
 import { Empty } from "../../components/state.tsx";
 import { type Column, PagedTable } from "../../components/table.tsx";
@@ -100,7 +100,7 @@ export function RunningPage() {
         />
       </Section>
       {cancelling !== null && (
-        <ActionDialog
+        <FormDialog
           title="Cancel the request?"
           action="Cancel the request"
           danger
@@ -111,12 +111,8 @@ export function RunningPage() {
             setTurn(turn + 1);
           }}
         >
-          {() => (
-            <p>
-              Its caller gets an error instead of the rest of the answer, and is charged nothing.
-            </p>
-          )}
-        </ActionDialog>
+          <p>Its caller gets an error instead of the rest of the answer, and is charged nothing.</p>
+        </FormDialog>
       )}
     </>
   );

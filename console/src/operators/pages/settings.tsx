@@ -3,7 +3,7 @@ import { get, send } from "../../api/client.ts";
 import type { Deployment, Replica, Setting, Status, Verification } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
-import { ActionDialog } from "../../components/dialog.tsx";
+import { FormDialog } from "../../components/form-dialog.tsx";
 import { Facts, PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
 import { type Column, Table } from "../../components/table.tsx";
@@ -143,7 +143,7 @@ function ReplicaSection() {
         )}
       </Loaded>
       {draining !== null && (
-        <ActionDialog
+        <FormDialog
           title="Drain the replica?"
           action="Drain it"
           danger
@@ -154,13 +154,11 @@ function ReplicaSection() {
             load.reload();
           }}
         >
-          {() => (
-            <p>
-              It takes no new requests, lets those that run end, and then its process ends. If it is
-              the only one, the service and this console end with it.
-            </p>
-          )}
-        </ActionDialog>
+          <p>
+            It takes no new requests, lets those that run end, and then its process ends. If it is
+            the only one, the service and this console end with it.
+          </p>
+        </FormDialog>
       )}
     </Section>
   );
