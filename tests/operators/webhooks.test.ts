@@ -72,6 +72,17 @@ test("a repeat under one key makes one webhook and shows no secret again", async
   await ask(path, undefined, "DELETE");
 });
 
+test("a change of a webhook that is repeated under one key happens once", async () => {
+  const path = `/webhooks/${await makeWebhook()}`;
+  const change = { status: "paused", description: "of the shop" };
+  const first = await ask(path, change, "PATCH", "pause-one");
+  expect(first).toMatchObject({ status: 200, json: { ...change, version: 2 } });
+  const again = await ask(path, change, "PATCH", "pause-one");
+  expect([again.status, again.json]).toEqual([200, first.json]);
+  expect((await ask(path)).json).toEqual(first.json);
+  await ask(path, undefined, "DELETE", "delete-one");
+});
+
 test("a test is queued, and shown among the deliveries; nothing else has happened", async () => {
   const id = await makeWebhook();
   const sent = await ask(`/webhooks/${id}/test`, undefined, "POST");

@@ -79,7 +79,7 @@ export function* changeWebhook(
   context: ChangeContext,
 ): Steps<WebhookRecord> {
   const before = webhookOf(yield* ensureWebhook(id, " for no key update"));
-  const after = { ...before, ...definedOf(to) };
+  const after = { ...before, ...settingsOf(to) };
   ensureSettings(after);
   yield* ask(
     `update tributary.webhook set url = $2, description = $3, types_json = $4, status = $5, version = version + 1
@@ -297,8 +297,10 @@ function factsOf({ description, status, types, url }: WebhookSettings): AuditFac
   return { url, description, status, types: types === null ? null : types.join(" ") };
 }
 
-function definedOf(to: WebhookPatch): Partial<WebhookSettings> {
-  return Object.fromEntries(Object.entries(to).filter(([, value]) => value !== undefined));
+// An order has more than settings: what is kept under an idempotency-key is the webhook alone.
+function settingsOf({ description, status, types, url }: WebhookPatch): Partial<WebhookSettings> {
+  const settings = { description, status, types, url };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 function deliveryOf(row: Row): DeliveryRecord {
