@@ -28,6 +28,7 @@ const places: Record<string, string> = {
   playground: "playground",
   prices: "prices",
   operators: "operators",
+  webhooks: "webhooks",
   audit: "audit",
   settings: "settings",
 };
@@ -46,6 +47,10 @@ beforeAll(async () => {
   places["account"] = `accounts/${String(receipt?.["account"])}`;
   places["account-movements"] = `accounts/${String(receipt?.["account"])}?tab=entries`;
   places["account-receipts"] = `accounts/${String(receipt?.["account"])}?tab=receipts`;
+  const webhook = { url: "http://127.0.0.1:9/", description: hostileName };
+  const made = await ask<{ id: string }>("/webhooks", webhook);
+  await ask<unknown>(`/webhooks/${made.id}/test`, {});
+  places["webhook"] = `webhooks?webhook=${made.id}`;
   places["hostile-account"] = `accounts/${String(hostile?.["id"])}`;
 });
 afterAll(async () => {
@@ -53,10 +58,16 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
 
+async function ask<Answer>(path: string, body?: object): Promise<Answer> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const change = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const answer = await fetch(`${service.operatorUrl}/api/v1${path}`, { headers, ...change });
+  if (!answer.ok) throw new Error(`${path}: ${String(answer.status)} ${await answer.text()}`);
+  return (await answer.json()) as Answer;
+}
+
 async function list(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const headers = { authorization: `Bearer ${token}` };
-  const answer = await fetch(`${service.operatorUrl}/api/v1${path}`, { headers });
-  return ((await answer.json()) as { data: Record<string, unknown>[] }).data;
+  return (await ask<{ data: Record<string, unknown>[] }>(path)).data;
 }
 
 async function signIn(look: { readonly width: number; readonly dark: boolean }): Promise<Watched> {

@@ -42,6 +42,8 @@ export async function startConsole(size: LedgerSize | null): Promise<ConsoleServ
     TRIBUTARY_DATA_DIR: folder,
     TRIBUTARY_DEPLOYMENT_URL: deployment.url,
     TRIBUTARY_FIRST_ACCOUNT: "none",
+    // What a webhook sends comes back to this machine.
+    TRIBUTARY_WEBHOOK_PRIVATE: "allow",
   };
   const start = (...words: readonly string[]): Program =>
     startLivingProgram({ words, folder, environment, lifeMs });

@@ -20,6 +20,11 @@ import type {
 } from "../../../src/operators/service-schemas.ts";
 import type { usageSchema } from "../../../src/operators/usage-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
+import type {
+  deliverySchema,
+  shownWebhookSchema,
+  webhookSchema,
+} from "../../../src/operators/webhook-schemas.ts";
 
 // What the API answers, as the service's own schemas document it: only types cross, no code does.
 
@@ -57,6 +62,12 @@ export type AuditRow = z.output<typeof auditSchema>;
 export type Operator = z.output<typeof operatorSchema>;
 /** An operator with its token, which is shown once. */
 export type ShownOperator = z.output<typeof shownOperatorSchema>;
+/** A webhook without its secret. */
+export type Webhook = z.output<typeof webhookSchema>;
+/** A webhook with its secret, which is shown once. */
+export type ShownWebhook = z.output<typeof shownWebhookSchema>;
+/** How the delivery of an event to a webhook stands. */
+export type Delivery = z.output<typeof deliverySchema>;
 
 /** Who has signed in, and until when. */
 export type Session = z.output<typeof sessionSchema>;

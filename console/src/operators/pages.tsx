@@ -11,6 +11,7 @@ import { ReceiptPage } from "./pages/receipt.tsx";
 import { ReceiptsPage } from "./pages/receipts.tsx";
 import { RunningPage } from "./pages/running.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
+import { WebhooksPage } from "./pages/webhooks.tsx";
 
 /** The sections, as the navigation has them. */
 export const sections: readonly {
@@ -37,6 +38,7 @@ export const sections: readonly {
     group: "House",
     pages: [
       { path: "operators", title: "Operators" },
+      { path: "webhooks", title: "Webhooks" },
       { path: "audit", title: "Audit" },
       { path: "settings", title: "Settings" },
     ],
@@ -69,6 +71,7 @@ const pages: Readonly<Record<string, (query: URLSearchParams) => Found>> = {
   playground: () => ({ title: "Playground", view: <PlaygroundPage /> }),
   prices: () => ({ title: "Prices", view: <PricesPage /> }),
   operators: () => ({ title: "Operators", view: <OperatorsPage /> }),
+  webhooks: (query) => ({ title: "Webhooks", view: <WebhooksPage query={query} /> }),
   settings: () => ({ title: "Settings", view: <SettingsPage /> }),
   audit: (query) => ({ title: "Audit", view: <AuditPage query={query} /> }),
 };

@@ -1,0 +1,153 @@
+import { useState } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import type { Webhook } from "../../api/types.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Button } from "../../components/button.tsx";
+import { PageHead } from "../../components/page.tsx";
+import { useSecret } from "../../components/secret.tsx";
+import { Empty, Loaded } from "../../components/state.tsx";
+import { type Column, Table } from "../../components/table.tsx";
+import { Badge, Time } from "../../components/text.tsx";
+import { linkTo } from "../../place.ts";
+import { goTo } from "../../router.ts";
+import { useMay } from "../session.ts";
+import { Deliveries } from "./deliveries.tsx";
+import { DeleteWebhook, NewWebhook, PauseWebhook } from "./webhook-dialogs.tsx";
+
+interface Asked {
+  readonly what: "pause" | "delete";
+  readonly webhook: Webhook;
+}
+
+/** Addresses that get what happens, and the deliveries of the one that the address of the page names. */
+export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
+  const load = useLoad("webhooks", (signal) =>
+    get<{ readonly data: readonly Webhook[] }>("/webhooks", { signal }),
+  );
+  const [making, setMaking] = useState(false);
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const secret = useSecret(
+    "secret",
+    "Keep it now: it is shown this once. The receiver verifies by it.",
+  );
+  const mayChange = useMay("owner");
+  const shown = query.get("webhook");
+  const close = (): void => setAsked(null);
+  const make = mayChange && (
+    <Button kind="main" onClick={() => setMaking(true)}>
+      New webhook
+    </Button>
+  );
+  return (
+    <>
+      <PageHead title="Webhooks" actions={make}>
+        <span class="quiet">
+          Addresses that get what happens, signed as Standard Webhooks has it.
+        </span>
+      </PageHead>
+      <Loaded load={load} what="the webhooks">
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="There is no webhook">
+              <p>
+                A webhook sends what happens to an address of yours: a low balance, a budget that is
+                reached, a key that expires, a deployment that is down.
+              </p>
+              {make}
+            </Empty>
+          ) : (
+            <Table
+              caption="Webhooks"
+              columns={mayChange ? [...columns, actionsOf(setAsked)] : columns}
+              rows={data}
+              idOf={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {shown !== null && <Deliveries key={shown} webhook={shown} mayChange={mayChange} />}
+      {making && (
+        <NewWebhook
+          onClose={() => setMaking(false)}
+          onMade={(made) => {
+            secret.show(made.secret);
+            load.reload();
+          }}
+        />
+      )}
+      {asked?.what === "pause" && (
+        <PauseWebhook webhook={asked.webhook} onClose={close} onDone={load.reload} />
+      )}
+      {asked?.what === "delete" && (
+        <DeleteWebhook
+          webhook={asked.webhook}
+          onClose={close}
+          onDone={() => {
+            if (asked.webhook.id === shown) goTo(linkTo(["webhooks"]));
+            load.reload();
+          }}
+        />
+      )}
+      {secret.dialog}
+    </>
+  );
+}
+
+const columns: readonly Column<Webhook>[] = [
+  {
+    head: "Address",
+    names: true,
+    cell: ({ id, url }) => (
+      <a title={url} href={linkTo(["webhooks"], { webhook: id })}>
+        {url}
+      </a>
+    ),
+  },
+  { head: "About", cell: ({ description }) => description },
+  {
+    head: "Events",
+    cell: ({ types }) => (types === null ? "all" : <span class="wraps">{types.join(", ")}</span>),
+  },
+  {
+    head: "Status",
+    cell: ({ failing_since: failing, status }) => (
+      <>
+        <Badge tone={status === "active" ? "good" : "warn"}>{status}</Badge>
+        {failing !== null && (
+          <>
+            {" "}
+            <Badge tone="bad">failing</Badge> since <Time at={failing} />
+          </>
+        )}
+      </>
+    ),
+  },
+  { head: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
+];
+
+function actionsOf(ask: (asked: Asked) => void): Column<Webhook> {
+  return {
+    head: "",
+    cell: (webhook) => {
+      const pause = webhook.status === "active" ? "Pause" : "Resume";
+      return (
+        <div class="row-actions">
+          <Button
+            kind="quiet"
+            label={`${pause} the webhook of ${webhook.url}`}
+            onClick={() => ask({ what: "pause", webhook })}
+          >
+            {pause}
+          </Button>
+          <Button
+            kind="quiet"
+            label={`Delete the webhook of ${webhook.url}`}
+            onClick={() => ask({ what: "delete", webhook })}
+          >
+            Delete
+          </Button>
+        </div>
+      );
+    },
+  };
+}
