@@ -84,7 +84,7 @@ const columns: readonly Column<Delivery>[] = [
       </>
     ),
   },
-  { head: "Happened", cell: ({ event }) => <Time at={event.timestamp} /> },
+  { head: "Happened", cell: ({ event }) => <Time at={event.timestamp} ago /> },
   { head: "State", cell: ({ state }) => <Badge tone={tones[state]}>{state}</Badge> },
   { head: "Tries", numeric: true, cell: ({ tries }) => <span class="number">{tries}</span> },
   {
@@ -98,6 +98,6 @@ const columns: readonly Column<Delivery>[] = [
   },
   {
     head: "Next try",
-    cell: ({ next_try_at: at }) => (at === null ? "" : <Time at={at} />),
+    cell: ({ next_try_at: at }) => (at === null ? "" : <Time at={at} ago />),
   },
 ];
