@@ -286,6 +286,8 @@ export const limits = {
   ledgerBatchMax: 128,
   /** How long a statement with several accounts waits for one of them: longer than a commit, shorter than others notice. */
   ledgerBatchLockMs: 100,
+  /** Accounts whose grants one step pays: the write lock is held meanwhile, and the next look comes within a third of a lease. */
+  grantsAtOnce: 100,
   /** Entries that one step rolls into a checkpoint: the write lock is held meanwhile. */
   checkpointEntriesMax: 5_000,
   /** Rows that travel together when a ledger moves to another store. */

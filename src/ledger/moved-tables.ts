@@ -25,7 +25,8 @@ export const movedTables: readonly MovedTable[] = [
     "account",
     "id",
     `id name status concurrent_requests requests_per_minute output_tokens_max balance_nanos held_nanos running entries
-     head created_at_ms low_balance_nanos balance_low exhausted price_list external_id metadata_json version`,
+     head created_at_ms low_balance_nanos balance_low exhausted price_list external_id metadata_json version
+     grant_nanos grant_every grant_timezone grant_carry_over grant_next_ms grant_left_nanos`,
   ),
   table(
     "api_key",

@@ -1,4 +1,5 @@
 import type { AccountLimits, KeyLimits } from "../admission/limits-in-force.ts";
+import { grantColumns, grantOf, type GrantState } from "./grant.ts";
 import { formatHead } from "./journal.ts";
 import { budgetColumns, budgetOf, type BudgetState } from "./budget.ts";
 import {
@@ -28,6 +29,10 @@ export interface Account {
   readonly priceList: string | null;
   /** Below it the balance is low, which is an event; null: nowhere. */
   readonly lowBalanceNanos: CreditNanos | null;
+  /** What it is granted in each period; null: nothing. */
+  readonly grant: GrantState | null;
+  /** What of the balance is left of grants. */
+  readonly grantLeftNanos: CreditNanos;
   readonly createdAtMs: number;
   /** The name that another system has for it; no two accounts have the same. */
   readonly externalId: string | null;
@@ -85,7 +90,7 @@ export interface FirstAccount {
 
 /** The columns that `accountOf` reads. */
 export const accountColumns = `id, name, balance_nanos, held_nanos, status, concurrent_requests, requests_per_minute,
-  output_tokens_max, price_list, low_balance_nanos, created_at_ms,
+  output_tokens_max, price_list, low_balance_nanos, ${grantColumns}, grant_left_nanos, created_at_ms,
   running, external_id, metadata_json, version, entries, head`;
 
 /** An account, from columns of its names. */
@@ -104,6 +109,8 @@ export function accountOf(row: Row): Account {
     },
     priceList: textOrNullOf(row, "price_list"),
     lowBalanceNanos: row["low_balance_nanos"] === null ? null : bigOf(row, "low_balance_nanos"),
+    grant: grantOf(row),
+    grantLeftNanos: bigOf(row, "grant_left_nanos"),
     createdAtMs: numberOf(row, "created_at_ms"),
     running: numberOf(row, "running"),
     externalId: textOrNullOf(row, "external_id"),

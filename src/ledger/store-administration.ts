@@ -28,7 +28,12 @@ export function openStoreAdministration(
       run("createAccount", { id: newLedgerId("acct_"), name, creditNanos, patch, by }),
     readStatement: (accountId, month) => run("readStatement", { accountId, month }),
     listAccounts: () => run("listAccounts", null),
-    showAccount: (id) => run("showAccount", id),
+    async showAccount(id) {
+      const account = await run("showAccount", id);
+      if (!(await run("isGrantDue", id))) return account;
+      await run("payGrants", { accountId: account.id });
+      return run("showAccount", id);
+    },
     creditAccount: (id, amountNanos, facts) =>
       run("creditAccount", { id, amountNanos, ...facts, by }),
     setAccountStatus: (id, status) => run("setAccountStatus", { id, status, by }),

@@ -133,8 +133,11 @@ function hotHalf(
       for (;;) {
         const count = await run("expire", null);
         total += count;
-        if (count < limits.ledgerGroupMax) return total;
+        if (count < limits.ledgerGroupMax) break;
       }
+      // Of accounts that no request and no look comes to; some at a time.
+      await run("payGrants", { accountId: null });
+      return total;
     },
     async giveBackDead() {
       let count = 0;
@@ -153,7 +156,10 @@ function hotHalf(
 
 function openLedgerForCallers(run: RunOperation): LedgerForCallers {
   return {
-    showCaller: ({ accountId, keyId }) => run("callerAccount", { accountId, keyId }),
+    async showCaller({ accountId, keyId }) {
+      if (await run("isGrantDue", accountId)) await run("payGrants", { accountId });
+      return run("callerAccount", { accountId, keyId });
+    },
     findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
     usageOf: (query) => run("sumUsage", query),
     receiptsOf: (query) => run("pageReceipts", query),

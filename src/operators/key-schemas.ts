@@ -2,17 +2,21 @@ import { z } from "@hono/zod-openapi";
 import type { Patch } from "../ledger/administration/changed-by.ts";
 import type { KeyPatch } from "../ledger/administration/key-administration.ts";
 import { type Budget, budgetToJson } from "../ledger/budget.ts";
-import { isTimeZone, periodLengths } from "../ledger/periods.ts";
+import { periodLengths } from "../ledger/periods.ts";
 import { keyPrefix, type KeyRecord, keyScopes } from "../ledger/records.ts";
 import { limits } from "../limits.ts";
 import { keyLimits, keyLimitsOf, keyLimitsToJson } from "./limit-schemas.ts";
 import { instant, timeOf } from "./route.ts";
-import { amount, credits, isoTime, isoTimeOrNull, name, shownOnce, time } from "./schemas.ts";
-
-const timezone = z
-  .string()
-  .refine(isTimeZone, { error: "is no time zone: write UTC, or a name such as Europe/Berlin" })
-  .openapi({ description: "a name of the IANA database", example: "Europe/Berlin" });
+import {
+  amount,
+  credits,
+  isoTime,
+  isoTimeOrNull,
+  name,
+  shownOnce,
+  time,
+  timezone,
+} from "./schemas.ts";
 
 /** What a key may be charged in each period; a request counts where it was admitted. */
 const budgetSchema = z

@@ -6,6 +6,9 @@ import {
 } from "../ledger/administration/operator-administration.ts";
 import type { AccountPatch } from "../ledger/administration/account-administration.ts";
 import type { AuditRow } from "../ledger/administration/audit.ts";
+import type { Patch } from "../ledger/administration/changed-by.ts";
+import { type Grant, grantPeriods, grantToJson } from "../ledger/grant.ts";
+import { isTimeZone } from "../ledger/periods.ts";
 import { type Receipt, receiptToJson } from "../ledger/receipt.ts";
 import { creditKinds } from "../ledger/journal.ts";
 import type { Account } from "../ledger/records.ts";
@@ -50,6 +53,38 @@ const priceListName = z
   .nullable()
   .openapi({ description: "the list by which it pays; null: `default`" });
 
+/** What an account is granted at the begin of each period. */
+const grantSchema = z
+  .object({
+    amount: credits,
+    every: z.enum(grantPeriods),
+    timezone: z.string(),
+    carry_over: z.boolean(),
+  })
+  .openapi("Grant");
+
+/** A name of the IANA database. */
+export const timezone = z
+  .string()
+  .refine(isTimeZone, { error: "is no time zone: write UTC, or a name such as Europe/Berlin" })
+  .openapi({ description: "a name of the IANA database", example: "Europe/Berlin" });
+
+/** A grant to set; what is absent stays, and the time zone of a new one is UTC. */
+const grantPatchSchema = z
+  .strictObject({
+    amount: amount.refine((nanos) => nanos > 0n, { error: "is not more than 0" }).optional(),
+    every: z.enum(grantPeriods).optional(),
+    timezone: timezone.optional(),
+    carry_over: z.boolean().optional(),
+  })
+  .openapi("GrantPatch");
+
+function grantPatchOf(body: z.infer<typeof grantPatchSchema> | null): Patch<Grant> | null {
+  if (body === null) return null;
+  const { amount: amountNanos, carry_over: carryOver, ...rest } = body;
+  return { ...rest, amountNanos, carryOver };
+}
+
 /** An account. */
 export const accountSchema = z
   .object({
@@ -64,6 +99,9 @@ export const accountSchema = z
     low_balance_at: credits
       .nullable()
       .openapi({ description: "below it the balance is low, which is an event; null: no event" }),
+    grant: grantSchema.nullable(),
+    grant_left: credits.openapi({ description: "what of the balance is left of grants" }),
+    grant_next_at: time.nullable(),
     running: z.int().openapi({ description: "requests that run" }),
     external_id: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
@@ -88,6 +126,9 @@ export function accountToJson(account: Account): z.infer<typeof accountSchema> {
     limits: accountLimitsToJson(account.limits),
     price_list: account.priceList,
     low_balance_at: creditOrNull(account.lowBalanceNanos),
+    grant: account.grant === null ? null : grantToJson(account.grant),
+    grant_left: formatCredit(account.grantLeftNanos),
+    grant_next_at: isoTimeOrNull(account.grant?.nextMs ?? null),
     running: account.running,
     external_id: account.externalId,
     metadata: { ...account.metadata },
@@ -106,6 +147,7 @@ const accountFields = {
   limits: z.strictObject(accountLimits).partial().optional(),
   price_list: priceListName.optional(),
   low_balance_at: amount.nullable().optional(),
+  grant: grantPatchSchema.nullable().optional().openapi({ description: "null: none any more" }),
   external_id: z
     .string()
     .min(1)
@@ -132,10 +174,11 @@ export const accountPatchSchema = z
 
 /** The patch in the ledger's words. */
 export function accountPatchOf(body: z.infer<typeof accountPatchSchema>): AccountPatch {
-  const { external_id: externalId, limits: given, price_list: priceList, ...others } = body;
+  const { external_id: externalId, grant, limits: given, price_list: priceList, ...others } = body;
   const { low_balance_at: lowBalanceNanos, ...rest } = others;
   const limited = given === undefined ? undefined : accountLimitsOf(given);
-  return { ...rest, externalId, lowBalanceNanos, priceList, limits: limited };
+  const granted = grant === undefined ? undefined : grantPatchOf(grant);
+  return { ...rest, externalId, lowBalanceNanos, priceList, limits: limited, grant: granted };
 }
 
 const callersSee = "callers see it beside the entry";

@@ -24,6 +24,8 @@ const first: NonNullable<Gateway["first"]> = {
     status: "active",
     priceList: null,
     lowBalanceNanos: null,
+    grant: null,
+    grantLeftNanos: 0n,
     limits: { concurrentRequests: null, requestsPerMinute: null, outputTokensMax: null },
     externalId: null,
     metadata: {},

@@ -66,6 +66,13 @@ export const aCommand = fc.oneof(
     amount: fc.constantFrom(null, 0n, 1_500_000n, 3_000_000n, 4_000_000n),
     days: mostly,
   }),
+  command(2, {
+    type: fc.constant("grant"),
+    account: anAccount,
+    amount: fc.constantFrom(null, 1_000_000n, 3_000_000n),
+    carry: fc.boolean(),
+  }),
+  command(1, { type: fc.constant("pay") }),
   command(1, { type: fc.constant("status"), account: anAccount, active: mostly }),
   command(1, {
     type: fc.constant("revoke"),

@@ -174,6 +174,7 @@ async function emptyPostgres(client: Client): Promise<void> {
     "usage_quarter",
     "usage_day",
     "usage_label",
+    "kept_credit",
     "entry",
     "reservation",
     "api_key",
@@ -265,6 +266,23 @@ async function obey(world: World, command: Command): Promise<void> {
         model.setBudget(id, amountNanos, days, now);
       return;
     }
+    case "grant": {
+      const { account: id, amount: amountNanos, carry: carryOver } = command;
+      const grant =
+        amountNanos === null ? null : ({ amountNanos, every: "day", carryOver } as const);
+      await both(world, replica, "changeAccount", { id, grant });
+      const before = model.account(id).grant ?? null;
+      if (
+        before?.amount !== (amountNanos ?? undefined) ||
+        (before?.carry ?? false) !== (amountNanos !== null && carryOver)
+      )
+        model.setGrant(id, amountNanos, carryOver, now);
+      return;
+    }
+    case "pay":
+      await both(world, replica, "payGrants", { accountId: null });
+      for (const id of accountIds) model.payGrant(id, now);
+      return;
     case "status": {
       const status = command.active ? "active" : "disabled";
       await both(world, replica, "setAccountStatus", { id: command.account, status });
@@ -434,7 +452,7 @@ async function compareReports(world: World): Promise<void> {
 }
 
 const accountRows =
-  "select id, status, balance_nanos, held_nanos, running, entries, head, created_at_ms from account order by id";
+  "select id, status, balance_nanos, held_nanos, running, entries, head, created_at_ms, grant_nanos, grant_carry_over, grant_next_ms, grant_left_nanos from account order by id";
 const otherRows = [
   "select account_id, id, name, secret_hash, created_at_ms, revoked_at_ms, " +
     "budget_nanos, budget_period, budget_timezone, budget_begin_ms, budget_end_ms, budget_spent_nanos, " +
@@ -464,6 +482,9 @@ async function compareRows(world: World): Promise<void> {
         model.running(id),
       ].map(String),
     ),
+  );
+  expect(await one.rows("select id, grant_left_nanos from account order by id")).toEqual(
+    accountIds.map((id) => [id, String(model.account(id).left ?? 0n)]),
   );
   expect(
     await one.rows(

@@ -17,6 +17,17 @@ export interface ModelAccount {
   held: bigint;
   credited: bigint;
   spent: bigint;
+  grant?: ModelGrant | null;
+  /** Begins of periods that were paid. */
+  paid?: Set<number>;
+  /** What of the balance is of grants. */
+  left?: bigint;
+}
+/** So much at the begin of each day of UTC. */
+export interface ModelGrant {
+  readonly amount: bigint;
+  readonly carry: boolean;
+  next: number;
 }
 export interface ModelReservation {
   readonly account: string;
@@ -44,7 +55,7 @@ interface ModelKey {
 }
 export interface ModelEntry {
   readonly account: string;
-  readonly kind: "credit" | "top_up" | "reserve" | "settle" | "expire";
+  readonly kind: "credit" | "top_up" | "grant" | "correction" | "reserve" | "settle" | "expire";
   readonly balanceDelta: bigint;
   readonly heldDelta: bigint;
   readonly request: string | null;
@@ -83,6 +94,7 @@ export class LedgerModel {
     if (account.balance + amount < account.held) return "not_possible";
     account.balance += amount;
     account.credited += amount;
+    this.lower(account, amount);
     this.note(id, kind, amount, 0n, null);
     return [account.balance, account.held];
   }
@@ -96,8 +108,9 @@ export class LedgerModel {
     if (counts && live >= this.rules.perMinute) return ["rate_limited", null];
     const ticket = { at: now };
     if (counts) tickets.push(ticket);
-    const { balance } = this.account(this.key(id).account);
-    if (asked.paid && balance < this.cost(64, 1)) return ["insufficient_credit", null];
+    const { balance, grant } = this.account(this.key(id).account);
+    const due = grant !== null && grant !== undefined && now >= grant.next;
+    if (asked.paid && !due && balance < this.cost(64, 1)) return ["insufficient_credit", null];
     if (!counts) return [["authorized", this.rules.perMinute - live], { key: id, ticket: null }];
     return [["authorized", this.rules.perMinute - live - 1], { key: id, ticket }];
   }
@@ -129,6 +142,7 @@ export class LedgerModel {
       this.giveTicketBack(caller);
       return "too_many_concurrent";
     }
+    this.payGrant(key.account, now);
     const credit = account.balance - account.held;
     const left = this.left(caller.key, now);
     const available = left !== null && left < credit ? left : credit;
@@ -182,6 +196,38 @@ export class LedgerModel {
     return ["expired", due.length];
   }
 
+  /** The first one is paid at once; a change holds from the next day on. */
+  setGrant(id: string, amount: bigint | null, carry: boolean, now: number): void {
+    const account = this.account(id);
+    const next = account.grant?.next ?? now;
+    account.grant = amount === null ? null : { amount, carry, next };
+    if (next === now) this.payGrant(id, now);
+  }
+
+  /** This day's, once, after taking back what is left of the days before and not held. */
+  payGrant(id: string, now: number): void {
+    const account = this.account(id);
+    const { grant, paid = new Set() } = account;
+    if (grant === null || grant === undefined || now < grant.next) return;
+    const begin = dayOf(now);
+    grant.next = begin + 86_400_000;
+    if (paid.has(begin)) return;
+    account.paid = paid.add(begin);
+    const free = account.balance - account.held;
+    const left = account.left ?? 0n;
+    const rest = grant.carry ? 0n : left < free ? left : free;
+    if (rest > 0n) this.credit(id, -rest, "correction");
+    this.credit(id, grant.amount, "grant");
+    account.left = (account.left ?? 0n) + grant.amount;
+  }
+
+  /** What goes is of grants first. */
+  private lower(account: ModelAccount, amount: bigint): void {
+    if (amount >= 0n) return;
+    const left = (account.left ?? 0n) + amount;
+    account.left = left < 0n ? 0n : left;
+  }
+
   /** What a key was charged since the present period began counts, and what its running requests hold. */
   setBudget(id: string, amount: bigint | null, days: boolean, now: number): void {
     const key = this.key(id);
@@ -225,6 +271,7 @@ export class LedgerModel {
     account.held -= reservation.reserved;
     account.balance -= reservation.charged;
     account.spent += reservation.charged;
+    this.lower(account, -reservation.charged);
     const kind = state === "settled" ? "settle" : "expire";
     this.note(reservation.account, kind, -reservation.charged, -reservation.reserved, id);
   }

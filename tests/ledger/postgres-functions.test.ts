@@ -31,6 +31,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0021-prices-when-needed": "04e31661e1025a7879710208b8e18f6dc332973f5675d3bf05400dde63fd766f",
   "0022-budget-events": "a933a60d1608ddc97a953fc724ebbc8989c9cf650b98415028a981d077f04840",
   "0023-usage": "a933a60d1608ddc97a953fc724ebbc8989c9cf650b98415028a981d077f04840",
+  "0024-grants": "6ea4163d678faa36e2e10bbd66cf28e3e1a6ef759a3ae7b86fa49a7a3e36df06",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -61,10 +61,6 @@ const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     expect(answers).toMatchObject([{ data: [] }, { id: key }]);
     expect((await operators.ledger.findKey(key))?.revokedAtMs).not.toBeNull();
   },
-  "A monthly budget for a team": async ({ answers }) => {
-    expect(answers).toMatchObject([{ budget: { amount: "200" }, budget_left: "200" }]);
-    await Promise.resolve();
-  },
   "Rotating a key without downtime": async ({ answers, key, operators, secret }) => {
     const [rotated] = answers;
     expect(rotated).toMatchObject({ id: key, secret_shown: false });
@@ -84,6 +80,21 @@ const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   "Who spent what last month": async ({ answers }) => {
     expect(answers).toMatchObject([{ data: [] }]);
     await Promise.resolve();
+  },
+  "A monthly budget for a team": async ({ answers, key, operators, serve }) => {
+    const budget = { amount: "200", period: "month", timezone: "Europe/Berlin" };
+    expect(answers).toMatchObject([{ id: key, budget, budget_left: "200" }]);
+    const charged = await serve();
+    expect((await operators.ledger.findKey(key))?.budget).toMatchObject({ spentNanos: charged });
+  },
+  "So much a month for a team": async ({ account, answers, moveTo, operators, serve }) => {
+    expect(answers).toMatchObject([{ id: account, balance: "1200", grant_left: "200" }]);
+    await serve();
+    moveTo(firstOfMonth + 86_400_000);
+    expect(await operators.ledger.showAccount(account)).toMatchObject({
+      balanceNanos: 1_200n * 10n ** 9n,
+      grantLeftNanos: 200n * 10n ** 9n,
+    });
   },
   "A price change on the first of a month": async ({ answers, moveTo, operators, serve }) => {
     expect(answers).toMatchObject([{ version: 1 }, { version: 2 }]);

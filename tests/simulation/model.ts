@@ -14,6 +14,7 @@ interface ModelLimits {
   tokens: number | null;
 }
 export interface ModelAccount extends ModelLimits {
+  readonly id: string;
   active: boolean;
   /** null: `default`. */
   priceList: string | null;
@@ -26,6 +27,18 @@ export interface ModelAccount extends ModelLimits {
   spent: bigint;
   /** What was credited under each name of another system. */
   readonly references: Map<string, { readonly amount: bigint; readonly after: bigint }>;
+  grant: ModelGrant | null;
+  /** What of the balance is of grants. */
+  left: bigint;
+  /** The days that were paid. */
+  readonly paid: Set<number>;
+}
+interface GrantArgument {
+  readonly amountNanos: bigint;
+  readonly carryOver: boolean;
+}
+interface ModelGrant extends GrantArgument {
+  next: number;
 }
 export interface ModelReservation {
   readonly account: string;
@@ -124,6 +137,10 @@ export class Model {
           credited: creditNanos,
           spent: 0n,
           references: new Map(),
+          id,
+          grant: null,
+          left: 0n,
+          paid: new Set(),
         });
         this.events.moved(id, 0n, creditNanos);
         return "done";
@@ -172,6 +189,9 @@ export class Model {
         return this.setPolicy(call.name, argument as PolicyArgument, nowMs);
       case "revokeKey":
         this.key((argument as { id: string }).id).revoked = true;
+        return "done";
+      case "payGrants":
+        for (const account of this.accounts.values()) this.payGrant(account, nowMs);
         return "done";
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);
@@ -224,6 +244,7 @@ export class Model {
       key.taken = key.taken.filter(stays);
       return "too_many_concurrent";
     }
+    this.payGrant(account, nowMs);
     const { list, prices } = this.book.at(account.priceList, nowMs);
     const credit = account.balance - account.held;
     const left = this.budgetLeft(caller.keyId, nowMs);
@@ -258,6 +279,37 @@ export class Model {
 
   private readonly keyOf = new Map<string, string>();
   private readonly admittedAt = new Map<string, number>();
+
+  /** The first one is paid at once; a change holds from the next day on. */
+  private setGrant(account: ModelAccount, grant: GrantArgument | null, nowMs: number): void {
+    const before = account.grant;
+    if (grant?.amountNanos === before?.amountNanos && grant?.carryOver === before?.carryOver)
+      return;
+    account.grant = grant === null ? null : { ...grant, next: before?.next ?? nowMs };
+    if (before === null) this.payGrant(account, nowMs);
+  }
+
+  /** A day's, once: what is left of the days before goes first, but for what requests hold. */
+  private payGrant(account: ModelAccount, nowMs: number): void {
+    const { grant } = account;
+    if (grant === null || nowMs < grant.next) return;
+    const day = startOfDay(nowMs);
+    grant.next = day + dayMs;
+    if (account.paid.has(day)) return;
+    account.paid.add(day);
+    const free = account.balance - account.held;
+    const rest = account.left < free ? account.left : free;
+    if (!grant.carryOver) this.move(account, -rest);
+    this.move(account, grant.amountNanos);
+    account.left += grant.amountNanos;
+  }
+
+  private move(account: ModelAccount, amount: bigint): void {
+    account.balance += amount;
+    account.credited += amount;
+    this.events.moved(account.id, account.balance - amount, account.balance);
+    if (amount < 0n) account.left = account.left + amount < 0n ? 0n : account.left + amount;
+  }
 
   /** Whatever the key was charged and holds since the present period began counts from now on. */
   private setBudget(id: string, budget: BudgetArgument | null, nowMs: number): void {
@@ -330,8 +382,9 @@ export class Model {
     key.tickets.push({ id: ticketId, at: nowMs, limit });
     key.taken.push({ id: ticketId, at: nowMs, limit });
     this.ensureRate(keyId, key);
-    const { balance, priceList } = this.account(key.account);
-    if (needsCredit && balance < holdOf(64, 1, this.book.at(priceList, nowMs).prices))
+    const { balance, grant, priceList } = this.account(key.account);
+    const due = grant !== null && nowMs >= grant.next;
+    if (needsCredit && !due && balance < holdOf(64, 1, this.book.at(priceList, nowMs).prices))
       return "insufficient_credit";
     return ["authorized", left()];
   }
@@ -344,6 +397,7 @@ export class Model {
       if (lowBalanceNanos !== undefined) this.events.callLow(id, lowBalanceNanos, account.balance);
       if (priceList !== undefined && !this.book.has(priceList)) return "not_found";
       if (priceList !== undefined) account.priceList = priceList;
+      if (argument.grant !== undefined) this.setGrant(account, argument.grant, nowMs);
       setLimits(account, limits);
       if (limits.concurrentRequests !== undefined) account.slots = limits.concurrentRequests;
       account.slotsMost = Math.max(account.slotsMost, account.slots ?? 0);
@@ -460,9 +514,7 @@ export class Model {
       if (refunded < 0n || refunded > reservation.charged) return "not_possible";
       reservation.refunded = refunded;
     }
-    account.balance += amount;
-    account.credited += amount;
-    this.events.moved(id, account.balance - amount, account.balance);
+    this.move(account, amount);
     if (reference !== null) account.references.set(reference, { amount, after: account.balance });
     return ["account", account.balance, account.held, account.balance];
   }
@@ -475,6 +527,7 @@ export class Model {
     account.spent += reservation.charged;
     const { charged } = reservation;
     this.events.moved(reservation.account, account.balance + charged, account.balance);
+    account.left = account.left < charged ? 0n : account.left - charged;
   }
 
   private gate(key: ModelKey, nowMs: number): string | null {
@@ -534,6 +587,7 @@ interface LimitsArgument {
 }
 
 interface PolicyArgument {
+  readonly grant?: GrantArgument | null;
   readonly id: string;
   readonly limits?: LimitsArgument;
   readonly lowBalanceNanos?: bigint;

@@ -42,6 +42,14 @@ export interface AccountPlan {
   /** What its operator calls a low balance; null: nothing. */
   readonly lowNanos: bigint | null;
   readonly keys: readonly KeyPlan[];
+  /** null: none. */
+  readonly grant: GrantPlan | null;
+}
+
+/** So much at the begin of each day of UTC. */
+export interface GrantPlan {
+  readonly amountNanos: bigint;
+  readonly carryOver: boolean;
 }
 
 export interface KeyPlan {
@@ -153,6 +161,7 @@ export type Happening =
   | PriceHappening
   | { readonly type: "budget"; readonly keyId: KeyId; readonly budget: BudgetPlan | null }
   | PolicyChange
+  | { readonly type: "grant"; readonly accountId: AccountId; readonly grant: GrantPlan | null }
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
   | { readonly type: "freeze"; readonly replica: number; readonly forMs: number }
@@ -174,6 +183,7 @@ export type Happening =
   | { readonly type: "drain"; readonly replica: number; readonly restartAfterMs: number };
 
 const clumpMs = 4_000;
+const dayMs = 86_400_000;
 
 /** The same with requests that arrive together, at one replica: they share what the store shares. */
 export function inClumps(plan: Plan): Plan {
@@ -230,7 +240,29 @@ export function planOf(seed: number): Plan {
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
     startsAtMs: 1_800_000_000_000,
   };
-  return withBudgets(openSequence(seed + 2_000_003), plan, spanMs);
+  const budgeted = withBudgets(openSequence(seed + 2_000_003), plan, spanMs);
+  return withGrants(openSequence(seed + 6_000_011), budgeted);
+}
+
+/** Some accounts are granted credit each day; a sequence of its own. */
+function withGrants(random: Sequence, plan: Plan): Plan {
+  if (!random.chance(0.4)) return plan;
+  const grantOf = (): GrantPlan => ({
+    amountNanos: BigInt(random.pick([1, 2, 5, 20]) * 1_000_000 + random.between(0, 999)),
+    carryOver: random.chance(0.3),
+  });
+  const accounts = plan.accounts.map((account) => ({
+    ...account,
+    grant: random.chance(0.8) ? grantOf() : null,
+  }));
+  const incidents = [...plan.incidents];
+  if (random.chance(0.3)) {
+    const { accountId, id } = random.pick(plan.requests);
+    const grant = random.chance(0.3) ? null : grantOf();
+    const when = { requestId: id, phase: random.pick(phases) };
+    incidents.push({ when, what: { type: "grant", accountId, grant } });
+  }
+  return withMidnight(random, { ...plan, accounts, incidents });
 }
 
 /** Some keys get budgets, which end a period in the run; a sequence of its own, which moves nothing else of the plan. */
@@ -255,10 +287,23 @@ function withBudgets(random: Sequence, plan: Plan, spanMs: number): Plan {
     incidents.push({ when, what: { type: "budget", keyId: key.id, budget } });
   }
   // Often a midnight in the middle of the run.
-  const dayMs = 86_400_000;
   const midnightMs = random.chance(0.6) ? random.between(1, spanMs + 30_000) : dayMs / 2;
   const startsAtMs = Math.ceil(plan.startsAtMs / dayMs) * dayMs - midnightMs;
   return { ...plan, accounts, requests, incidents, startsAtMs };
+}
+
+/** Often a midnight in the middle of the run, and around it requests of one key. */
+function withMidnight(random: Sequence, plan: Plan): Plan {
+  if (!random.chance(0.7)) return plan;
+  const { atMs, key } = random.pick(plan.requests);
+  const midnightMs = atMs + random.between(1, 4_000);
+  const requests = plan.requests.map((one) =>
+    one.key.id === key.id && random.chance(0.6)
+      ? { ...one, atMs: Math.max(midnightMs + random.between(-2_000, 1_000), 0) }
+      : one,
+  );
+  const startsAtMs = Math.ceil(plan.startsAtMs / dayMs) * dayMs - midnightMs;
+  return { ...plan, requests, startsAtMs };
 }
 
 /** A low balance that the account may cross, from above or from below. */
@@ -401,6 +446,7 @@ function accountsOf(random: Sequence): Omit<AccountPlan, "lowNanos">[] {
       presented: `trib_${name}_${name}${key}_${name.repeat(42)}${key}`,
       budget: null,
     })),
+    grant: null,
   }));
 }
 
@@ -564,6 +610,13 @@ export function prefaceOf({ accounts, prices, requests, rules }: Plan): string[]
     `rules       ${String(inputNanosPerMillion)} and ${String(outputNanosPerMillion)} nanos a million tokens, ${String(concurrency)} at once, ${String(perMinute)} a minute`,
     ...accounts.map(({ creditNanos, id }) => `account     ${id} with ${String(creditNanos)} nanos`),
     ...prices.map((what) => `prices      ${describePrices(what)}`),
+    ...accounts.flatMap(({ grant, id }) =>
+      grant === null
+        ? []
+        : [
+            `grant       ${id} of ${String(grant.amountNanos)} nanos a day${grant.carryOver ? ", carried over" : ""}`,
+          ],
+    ),
     ...accounts.flatMap(({ keys }) =>
       keys.flatMap(({ budget, id }) =>
         budget === null

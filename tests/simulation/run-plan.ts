@@ -140,6 +140,8 @@ class Run {
       await this.operate("createAccount", { id, name: id, creditNanos });
       const { lowNanos: lowBalanceNanos } = account;
       if (lowBalanceNanos !== null) await this.operate("changeAccount", { id, lowBalanceNanos });
+      if (account.grant !== null)
+        await this.operate("changeAccount", { id, grant: { ...account.grant, every: "day" } });
       for (const key of account.keys)
         await this.operate("createKey", {
           id: key.id,
@@ -378,6 +380,11 @@ class Run {
           status: what.type === "enable" ? "active" : "disabled",
         });
         return;
+      case "grant": {
+        const grant = what.grant === null ? null : { ...what.grant, every: "day" };
+        await this.operate("changeAccount", { id: what.accountId, grant });
+        return;
+      }
       case "budget":
         await this.operate("changeKey", { id: what.keyId, budget: what.budget });
         return;

@@ -54,6 +54,8 @@ export interface ObservedAccount {
   readonly held: bigint;
   readonly running: number;
   readonly entries: number;
+  /** What of the balance is left of grants. */
+  readonly grantLeft: bigint;
 }
 export interface ObservedReservation {
   readonly id: string;
@@ -108,6 +110,7 @@ export function observedOf(rows: {
       held: wholeOf(row["held_nanos"]),
       running: Number(row["running"]),
       entries: Number(row["entries"]),
+      grantLeft: wholeOf(row["grant_left_nanos"]),
     })),
     reservations: rows.reservations.map((row) => ({
       id: row["request_id"] as string,
@@ -168,7 +171,7 @@ function wholeOf(value: unknown): bigint {
 
 /** The columns that a run looks at. */
 export const columns = {
-  account: "id, status, balance_nanos, held_nanos, running, entries",
+  account: "id, status, balance_nanos, held_nanos, running, entries, grant_left_nanos",
   reservation:
     "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, refunded_nanos, lease_until_ms, budget_begin_ms, cancelled_by",
   entry:

@@ -212,7 +212,7 @@ export class TableCheck {
     nowMs: number,
   ): void {
     const { model } = this;
-    for (const { active, balance, held, id } of accounts) {
+    for (const { active, balance, grantLeft, held, id } of accounts) {
       const account = model.account(id);
       const differs = "the account is as in the model";
       ensure(
@@ -220,6 +220,11 @@ export class TableCheck {
         differs,
         () =>
           `${id}: store ${String([balance, held, active])}, model ${String([account.balance, account.held, account.active])}`,
+      );
+      ensure(
+        account.left === grantLeft,
+        "what is left of grants is as in the model",
+        () => `${id}: store ${String(grantLeft)}, model ${String(account.left)}`,
       );
     }
     ensure(

@@ -1,5 +1,6 @@
 import type { AccountLimits } from "../../admission/limits-in-force.ts";
 import { formatCredit } from "../../admission/price.ts";
+import type { Grant, GrantState } from "../grant.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
@@ -19,6 +20,7 @@ import {
   type CreditNanos,
 } from "../records.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
+import { grantFacts, patchedGrant, setGrant } from "./grant-administration.ts";
 import { ensurePriceList } from "./price-administration.ts";
 import { type ChangeContext, ensureVersion, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
@@ -57,7 +59,7 @@ export function* createAccount(order: NewAccount, context: ChangeContext): Steps
   const written = yield* write(made, order.patch ?? {}, made.version);
   const after = { name, credit: formatCredit(creditNanos), ...written?.changed.after };
   yield* audit(context, { action: "account.create", target: id, before: null, after });
-  return written?.after ?? made;
+  return written === null ? made : yield* grantTo(made, written.after, context);
 }
 
 /** All accounts, oldest first. */
@@ -94,6 +96,8 @@ export interface AccountPatch {
   readonly lowBalanceNanos?: CreditNanos | null | undefined;
   readonly externalId?: string | null | undefined;
   readonly metadata?: MetadataPatch | undefined;
+  /** null: none any more; what is absent of a grant stays. */
+  readonly grant?: Patch<Grant> | null | undefined;
 }
 
 /** Changes an account; one that is so already is left alone. */
@@ -109,7 +113,14 @@ export function* changeAccount(
   if (written === null) return before;
   const { after, changed } = written;
   yield* audit(context, { action: actionOf(before, after), target: before.id, ...changed });
-  return after;
+  return yield* grantTo(before, after, context);
+}
+
+/** The account after a change, whose first grant is paid at once. */
+function* grantTo(before: Account, after: Account, { nowMs }: ChangeContext): Steps<Account> {
+  if (after.grant === before.grant) return after;
+  yield* setGrant(before, after.grant, nowMs);
+  return yield* showAccount(after.id);
 }
 
 /** Writes what a patch changes, and answers it; null: nothing. */
@@ -131,6 +142,7 @@ function* write(
       patch.lowBalanceNanos === undefined ? before.lowBalanceNanos : patch.lowBalanceNanos,
     externalId: patch.externalId === undefined ? before.externalId : patch.externalId,
     metadata: mergeMetadata(before.metadata, patch.metadata),
+    grant: patchedGrantOf(before, patch.grant),
     version,
   };
   ensureName("account", after.name);
@@ -193,8 +205,18 @@ function columnsOf(account: Account): Readonly<Record<string, StatementValue>> {
   };
 }
 
+function patchedGrantOf(
+  before: Account,
+  patch: Patch<Grant> | null | undefined,
+): GrantState | null {
+  if (patch === undefined) return before.grant;
+  return patch === null
+    ? null
+    : { nextMs: 0, ...before.grant, ...patchedGrant(before.grant, patch) };
+}
+
 function factsOf(account: Account): AuditFacts {
-  const { externalId, limits, lowBalanceNanos, metadata, name, priceList, status } = account;
+  const { externalId, grant, limits, lowBalanceNanos, metadata, name, priceList, status } = account;
   return {
     name,
     status,
@@ -205,6 +227,7 @@ function factsOf(account: Account): AuditFacts {
     output_tokens_max: limits.outputTokensMax,
     price_list: priceList,
     low_balance_at: lowBalanceNanos === null ? null : formatCredit(lowBalanceNanos),
+    ...grantFacts(grant),
   };
 }
 

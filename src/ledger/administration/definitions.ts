@@ -21,6 +21,7 @@ import {
   rotateKey,
 } from "./key-administration.ts";
 import { cancelGeneration, cancelledGenerations } from "./generation-administration.ts";
+import { isGrantDue, payGrants } from "./grant-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { eventChanges, eventLooks } from "./event-definitions.ts";
 import { runOnce } from "./once.ts";
@@ -60,6 +61,7 @@ const looks = {
   cancelledGenerations,
   ...eventLooks,
   findKey,
+  isGrantDue,
   findKeys,
   findOperator,
   findSession,
@@ -100,6 +102,7 @@ const changes = {
   forgetReplica,
   keepUsage,
   openSession,
+  payGrants,
   reportReplica,
   revokeKey,
   revokeOperator,

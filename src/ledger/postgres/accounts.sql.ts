@@ -94,7 +94,8 @@ begin
     raise exception 'move: of % accounts % are there', cardinality(_accounts), _count;
   end if;
   update tributary.account a set balance_nanos = a.balance_nanos + q.balance_delta,
-      held_nanos = a.held_nanos + q.held_delta, running = a.running + q.running_delta, entries = q.sequence, head = q.hash
+      held_nanos = a.held_nanos + q.held_delta, running = a.running + q.running_delta, entries = q.sequence, head = q.hash,
+      grant_left_nanos = greatest(a.grant_left_nanos + least(q.balance_delta, 0), 0)
     from unnest(_its_ids, _its_balances, _its_helds, _its_moves, _its_sequences, _its_hashes)
       as q(account, balance_delta, held_delta, running_delta, sequence, hash)
     where a.id = q.account;
@@ -138,7 +139,8 @@ begin
       _kind, _amount, 0, _actor, '', coalesce(_reference, ''), coalesce(_receipt, ''), coalesce('=' || _note, '')), 'UTF8'))
     into strict written_sequence, written_hash
     from tributary.account a where a.id = _account;
-  update tributary.account a set balance_nanos = a.balance_nanos + _amount, entries = written_sequence, head = written_hash
+  update tributary.account a set balance_nanos = a.balance_nanos + _amount, entries = written_sequence, head = written_hash,
+      grant_left_nanos = greatest(a.grant_left_nanos + least(_amount, 0), 0)
     where a.id = _account returning a.balance_nanos, a.held_nanos into strict _balance, _held;
   insert into tributary.entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, reference,
       receipt, note, hash)

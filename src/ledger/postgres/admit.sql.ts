@@ -29,7 +29,8 @@ $body$;
 -- Of a refusal for concurrency granted is how many requests of the account may run.
 -- _lock_ms: how long the lock of an account may be waited for; null: as long as a statement may take. free_in_ms: how
 -- long at least no slot can be free. _input_price and _output_price are those of accounts whose list the ledger does not
--- have, which is \`default\`. budget: of a refusal for it, and of the verdict 'period': its last period is over, and the
+-- have, which is \`default\`. 'grant': a grant of the account is due, and the request is asked for again
+-- when it is paid. budget: of a refusal for it, and of the verdict 'period': its last period is over, and the
 -- request is asked for again when \`begin_period\` has begun the next one, as calendars of time zones are not known here.
 create or replace function tributary.admit_each(
   _accounts text[], _keys text[], _requests text[], _tickets_at_ms bigint[], _tickets text[], _repeated boolean[],
@@ -71,7 +72,8 @@ begin
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, account.id as known_account, account.balance_nanos, account.held_nanos, account.running, k.id as known_key,
+    select q.*, account.id as known_account, account.balance_nanos, account.held_nanos, account.running,
+        account.grant_next_ms, k.id as known_key,
         tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, account.status, k.scopes, 'generate', _now)
           as refusal,
         coalesce(account.concurrent_requests, _concurrency) as slots,
@@ -135,6 +137,7 @@ begin
         where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
       verdict := 'concurrent';
       granted := _one.slots;
+    elsif _one.grant_next_ms <= _now then verdict := 'grant';
     elsif _one.budget_end_ms <= _now then verdict := 'period';
     else
       _left := _one.budget_nanos - _one.budget_spent_nanos - _budget_held;

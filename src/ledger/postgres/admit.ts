@@ -11,6 +11,7 @@ import {
   type SpentBudget,
   tooManyConcurrent,
 } from "../refusals.ts";
+import type { AccountId } from "../records.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
@@ -43,11 +44,16 @@ interface AskedOrder extends AdmitOrder, BatchOrder {
   readonly repeated: boolean;
 }
 
+interface AdmitParts {
+  readonly clock: Clock;
+  readonly payGrant: (account: AccountId) => Promise<unknown>;
+}
+
 /** Asked for a second time where the answer was lost, which the request id makes safe. */
 export function openAdmit(
   database: Database,
   rules: OwnedRules,
-  clock: Clock,
+  { clock, payGrant }: AdmitParts,
 ): PostgresOperations["admit"] {
   const batches = openBatches<AskedOrder>(database, {
     statement: admit,
@@ -66,8 +72,10 @@ export function openAdmit(
     for (let tries = 1; ; tries += 1) {
       try {
         const row = await batches({ ...asked, repeated });
-        if (textOf(row, "verdict") !== "period") return admissionOf(row, order);
-        await beginPeriod(database, order.caller, { row: budgetRowOf(row), atMs: clock() });
+        const verdict = textOf(row, "verdict");
+        if (verdict === "grant") await payGrant(accountId);
+        else if (verdict !== "period") return admissionOf(row, order);
+        else await beginPeriod(database, order.caller, { row: budgetRowOf(row), atMs: clock() });
       } catch (error) {
         repeated ||= isLostAnswer(error);
         if (!isLostAnswer(error) || tries >= limits.ledgerLostAnswerTries) throw error;

@@ -40,6 +40,7 @@ declare
   _given bytea;
   _is_secret boolean;
   _is_previous boolean;
+  _granted boolean;
 begin
   now := coalesce(_at_ms, tributary.now_ms());
   select k.secret_hash, k.previous_hash, k.previous_until_ms, a.concurrent_requests,
@@ -75,11 +76,13 @@ begin
     select account.balance_nanos, account.held_nanos,
         coalesce(tributary.cost_nanos(${String(limits.inputBoundPerRequest)}, 1,
           greatest(price.input_nanos_per_million, price.cached_input_nanos_per_million),
-          price.output_nanos_per_million), greatest(_least, 0))
-      into balance, held, needed
+          price.output_nanos_per_million), greatest(_least, 0)),
+        coalesce(account.grant_next_ms <= now, false)
+      into balance, held, needed, _granted
       from tributary.account account ${joinPrice("tributary.", "now")}
       where account.id = _account;
-    if balance < needed then verdict := 'credit'; end if;
+    -- A grant that is due is paid by the admission.
+    if balance < needed and not _granted then verdict := 'credit'; end if;
   end if;
 end
 $body$;

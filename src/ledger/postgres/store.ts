@@ -18,6 +18,7 @@ import { findPooling } from "./pooler.ts";
 import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
 import { openVerify } from "./verify.ts";
+import type { AccountId } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
 import { StoreFault } from "../store-fault.ts";
 
@@ -89,11 +90,18 @@ function openOperations(
   { clock, presence }: { readonly clock: Clock; readonly presence: PostgresPresence | null },
 ): PostgresOperations {
   const { busyMs = limits.ledgerBusyMs, leaseMs } = settings;
+  const administration = openAdministration(database, clock);
+  const payGrant = (accountId: AccountId): Promise<unknown> =>
+    administration.payGrants({ accountId });
   return {
     ...openAuthorize(database, { ...settings, busyMs }, clock),
-    admit: openAdmit(database, { ...settings, busyMs, owner: presence?.owner ?? null }, clock),
+    admit: openAdmit(
+      database,
+      { ...settings, busyMs, owner: presence?.owner ?? null },
+      { clock, payGrant },
+    ),
     ...openResolve(database, { busyMs, clock, leaseMs, presence }),
-    ...openAdministration(database, clock),
+    ...administration,
     ...openBooks(database, settings, clock),
     checkpoint: openCheckpoint(database, clock),
     verify: openVerify(database),

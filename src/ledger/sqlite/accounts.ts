@@ -72,8 +72,9 @@ function prepareStatements(
   const last = database.prepare("select entries, head as account_head from account where id = ?");
   // The new value is made from the row itself, never from what was read before, and the row's checks guard it.
   const change = database.prepare(
-    `update account set balance_nanos = balance_nanos + ?, held_nanos = held_nanos + ?,
-       running = running + ?, entries = entries + 1, head = ? where id = ? and entries = ?`,
+    `update account set balance_nanos = balance_nanos + ?1, held_nanos = held_nanos + ?2, running = running + ?3,
+       entries = entries + 1, head = ?4, grant_left_nanos = max(grant_left_nanos + min(?1, 0), 0)
+     where id = ?5 and entries = ?6`,
   );
   const append = database.prepare(
     `insert into entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor, request_id,

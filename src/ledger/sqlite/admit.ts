@@ -31,6 +31,7 @@ export interface AdmitRules {
 interface AdmitParts {
   readonly accounts: Accounts;
   readonly budgets: Budgets;
+  readonly payGrant: (account: AccountId, nowMs: number) => void;
   readonly keyGate: KeyGate;
   readonly rateWindow: RateWindow;
 }
@@ -47,11 +48,15 @@ export function openAdmit(
     const { caller, requestId } = order;
     const earlier = getRow(find, requestId);
     if (earlier !== null) return earlierAdmission(earlier, order);
-    const account = parts.keyGate.ensureActive(caller, nowMs);
+    let account = parts.keyGate.ensureActive(caller, nowMs);
     const { concurrentRequests } = account.limits;
     if (account.running >= concurrentRequests) {
       giveTicketBack(caller, parts.rateWindow);
       throw tooManyConcurrent(concurrentRequests, freeInMs(caller.accountId, nowMs));
+    }
+    if (account.grantIsDue) {
+      parts.payGrant(caller.accountId, nowMs);
+      account = parts.keyGate.ensureActive(caller, nowMs);
     }
     const budget = parts.budgets.present(caller, account.key, nowMs);
     const decision = decide(order, account, budget);

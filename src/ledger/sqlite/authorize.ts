@@ -51,6 +51,7 @@ export interface ActiveAccount extends AccountState {
   readonly prices: Prices;
   /** The name of the key, and its columns of `budgetOf`. */
   readonly key: Row;
+  readonly grantIsDue: boolean;
 }
 
 const noHash = new Uint8Array(32);
@@ -69,14 +70,14 @@ export function openKeyGate(
   const { prices } = rules;
   const find = database.prepare(
     `select api_key.secret_hash, api_key.previous_hash, api_key.previous_until_ms, ${gateColumns},
-       account.balance_nanos, account.held_nanos,
+       account.balance_nanos, account.held_nanos, account.grant_next_ms,
        ${joinedPriceColumns}
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
   const findActive = database.prepare(
     `select ${gateColumns}, api_key.name, ${budgetColumns}, account.balance_nanos, account.held_nanos,
-       account.running, account.entries, account.head as account_head, ${joinedPriceColumns}
+       account.running, account.entries, account.head as account_head, account.grant_next_ms, ${joinedPriceColumns}
      from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
      where api_key.account_id = ?1 and api_key.id = ?2`,
   );
@@ -99,7 +100,7 @@ export function openKeyGate(
       // The balance with what is held: running requests give some of it back, and only `admit` knows what is needed.
       const balanceNanos = bigOf(row, "balance_nanos");
       const leastNanos = leastCostNanos(currentPrices(row, prices));
-      if (order.needsCredit && balanceNanos < leastNanos)
+      if (order.needsCredit && balanceNanos < leastNanos && !isDue(row, nowMs))
         throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
       return { accountId, keyId, ticket, rate, concurrentRequests };
     },
@@ -118,9 +119,14 @@ export function openKeyGate(
         priceList: textOrNullOf(row, "listed_in"),
         prices: currentPrices(row, prices),
         key: row,
+        grantIsDue: isDue(row, nowMs),
       };
     },
   };
+}
+
+function isDue(row: Row, nowMs: number): boolean {
+  return (numberOrNullOf(row, "grant_next_ms") ?? Infinity) <= nowMs;
 }
 
 function ensureUsable(row: Row | null, order: AuthorizeOrder, nowMs: number): Row {

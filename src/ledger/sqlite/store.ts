@@ -18,6 +18,7 @@ import type {
   StoreCall,
   StoreOperations,
 } from "../store-operations.ts";
+import type { AccountId } from "../records.ts";
 import { isPresent } from "./presence.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
@@ -108,6 +109,9 @@ function openOperations(
   const budgets = openBudgets(database);
   const rateWindow = openRateWindow(database);
   const keyGate = openKeyGate(database, rateWindow, settings);
+  const administration = openAdministration(database, accounts);
+  const payGrant = (accountId: AccountId, nowMs: number): void =>
+    void administration.payGrants({ accountId }, nowMs);
   return {
     authorize: keyGate.authorize,
     noteKeyUse: keyGate.noteKeyUse,
@@ -115,7 +119,7 @@ function openOperations(
       giveTicketBack(caller, rateWindow);
       return null;
     },
-    admit: openAdmit(database, settings, { accounts, budgets, keyGate, rateWindow }),
+    admit: openAdmit(database, settings, { accounts, budgets, keyGate, payGrant, rateWindow }),
     ...openResolve(database, {
       leaseMs: settings.leaseMs,
       accounts,
@@ -123,7 +127,7 @@ function openOperations(
       rateWindow,
       isPresent: isOwnerPresent,
     }),
-    ...openAdministration(database, accounts),
+    ...administration,
     ...openBooks(database, settings),
     verify: openVerify(database),
     checkpoint: openCheckpoint(database, accounts),

@@ -16,6 +16,7 @@ import { labels } from "./0016-labels.ts";
 import { replicas } from "./0017-replicas.ts";
 import { budgetEvents } from "./0022-budget-events.ts";
 import { usage } from "./0023-usage.ts";
+import { grants } from "./0024-grants.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -54,4 +55,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0021-prices-when-needed", oldest: 7, sql: null },
   { name: "0022-budget-events", oldest: 7, sql: budgetEvents },
   { name: "0023-usage", oldest: 7, sql: usage },
+  { name: "0024-grants", oldest: 7, sql: grants },
 ];

@@ -15,6 +15,7 @@ import { labels } from "./0013-labels.ts";
 import { replicas } from "./0014-replicas.ts";
 import { budgetEvents } from "./0015-budget-events.ts";
 import { usage } from "./0016-usage.ts";
+import { grants } from "./0017-grants.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -42,4 +43,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0014-replicas", oldest: 5, steps: [replicas] },
   { name: "0015-budget-events", oldest: 5, steps: [budgetEvents] },
   { name: "0016-usage", oldest: 5, steps: [usage] },
+  { name: "0017-grants", oldest: 5, steps: [grants] },
 ];
