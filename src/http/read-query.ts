@@ -9,6 +9,7 @@ import type { Exchange } from "./exchange.ts";
 /** What the parameters of a request's query say; a wrong one is a Failure that names it. */
 export interface QueryReader {
   text(name: string): string | null;
+  choice<const Choice extends string>(name: string, choices: readonly Choice[]): Choice | null;
   /** Milliseconds since 1970. */
   time(name: string): number | null;
   nanos(name: string): bigint | null;
@@ -29,6 +30,12 @@ export function readQuery({ request }: Exchange, names: readonly string[]): Quer
   const text = (name: string): string | null => given.get(name);
   return {
     text,
+    choice(name, choices) {
+      const value = text(name);
+      const found = choices.find((one) => one === value) ?? null;
+      if (found === null && value !== null) throw wrong(name, `is one of ${choices.join(", ")}`);
+      return found;
+    },
     time(name) {
       const value = text(name);
       const isTime =

@@ -1,13 +1,16 @@
 import { once } from "node:events";
+import { Failure } from "../failure.ts";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import { entryToJson } from "../ledger/administration/entry-row.ts";
 import type { LedgerForCallers } from "../ledger/ledger.ts";
 import type { AccountId } from "../ledger/scalars.ts";
+import { OperatorError } from "../ledger/operator-error.ts";
 import { receiptToJson } from "../ledger/receipt.ts";
 import { type FileType, fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
+import { statementFormOf, statementForms, writeStatement } from "../ledger/statement-text.ts";
 import { usageLines, usageToJson } from "../ledger/usage/usage-json.ts";
 import { authorize } from "./authorization.ts";
-import { answerJson } from "./answer.ts";
+import { answerBytes, answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { cursorBehind, type QueryReader, readQuery } from "./read-query.ts";
 import type { Service } from "./service.ts";
@@ -77,6 +80,34 @@ export async function handleReceiptList(exchange: Exchange, service: Service): P
     data: rows.slice(0, limit).map(receiptToJson),
     ...nextOf(rows, limit, (row) => `${String(row.admittedAtMs)}.${row.requestId}`),
   });
+}
+
+/** What moved the balance of the caller's account in a month, as the operators' API has it. */
+export async function handleStatement(
+  exchange: Exchange,
+  month: string,
+  service: Service,
+): Promise<void> {
+  const { accountId, reports } = await look(exchange, service);
+  const asked = readQuery(exchange, ["format"]).choice("format", statementForms);
+  const form = asked ?? statementFormOf(exchange.request.headers.accept);
+  const statement = await reports.statementOf({ accountId, month }).catch((error: unknown) => {
+    throw statementFailure(error, month);
+  });
+  const { body, headers } = writeStatement(statement, form);
+  const head = { status: 200, headers: { ...headers, ...fresh.headers } };
+  answerBytes(exchange, head, Buffer.from(body));
+}
+
+/** What the ledger tells operators, as callers can act on it. */
+function statementFailure(error: unknown, month: string): unknown {
+  if (!(error instanceof OperatorError)) return error;
+  if (error.code === "invalid_value")
+    return new Failure("invalid_request", error.message, { param: "month" });
+  return new Failure(
+    "not_found",
+    `There is no statement of ${month}: its entries are not kept one by one any more. Ask the operator of the service for it.`,
+  );
 }
 
 function filtersOf(query: QueryReader): Omit<ReceiptQuery, "after" | "rowsMax" | "accountId"> {

@@ -1,13 +1,19 @@
 import { Failure, failureKinds, type FailureKind } from "../failure.ts";
 import { handleAccount } from "./account-handler.ts";
 import { handleCountTokens } from "./count-tokens-handler.ts";
+import { handleDocument } from "./document-handler.ts";
 import type { Exchange } from "./exchange.ts";
 import { handleGeneration } from "./generation-handler.ts";
 import { handleAlive, handleMetrics, handleReady } from "./health-handler.ts";
 import { handlePage, handleStart } from "./page-handler.ts";
 import { handleModelList, handleModelLookup } from "./models-handler.ts";
 import { handleReceipt } from "./receipt-handler.ts";
-import { handleEntries, handleReceiptList, handleUsage } from "./report-handlers.ts";
+import {
+  handleEntries,
+  handleReceiptList,
+  handleStatement,
+  handleUsage,
+} from "./report-handlers.ts";
 import type { Service } from "./service.ts";
 
 /** Answers one request; a thrown Failure becomes its answer. */
@@ -37,6 +43,7 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/account/usage": { GET: handleUsage },
   "/account/entries": { GET: handleEntries },
   "/receipts": { GET: handleReceiptList },
+  "/openapi.json": { GET: handleDocument },
   "/healthz": { GET: handleAlive },
   "/readyz": { GET: handleReady },
   "/metrics": { GET: handleMetrics },
@@ -44,8 +51,16 @@ const table: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/api/hello": { GET: handleAlive },
 };
 
-const modelPrefix = "/v1/models/";
-const receiptPrefix = "/receipts/";
+/** Paths of which the rest names something. */
+const prefixes: readonly {
+  readonly prefix: string;
+  readonly name: string;
+  readonly handle: (exchange: Exchange, rest: string, service: Service) => Promise<void> | void;
+}[] = [
+  { prefix: "/v1/models/", name: ":id", handle: handleModelLookup },
+  { prefix: "/receipts/", name: ":id", handle: handleReceipt },
+  { prefix: "/account/statements/", name: ":month", handle: handleStatement },
+];
 const pagePrefix = "/console/";
 
 /** Requests whose counters begin at 0: each route, as it is answered when all is well and when something fails. */
@@ -68,15 +83,11 @@ function statusesOf(method: string, route: string): readonly number[] {
 
 /** The route of a request, or a Failure: 404, 405 or 426. */
 export function findRoute(method: string, path: string, upgrade: boolean): Route {
-  if (path.startsWith(modelPrefix) && path.length > modelPrefix.length)
-    return pick(`${modelPrefix}:id`, method, {
-      GET: (exchange) => handleModelLookup(exchange, path.slice(modelPrefix.length)),
-    });
-  if (path.startsWith(receiptPrefix) && path.length > receiptPrefix.length)
-    return pick(`${receiptPrefix}:id`, method, {
-      GET: (exchange, service) =>
-        handleReceipt(exchange, path.slice(receiptPrefix.length), service),
-    });
+  for (const { handle, name, prefix } of prefixes)
+    if (path.startsWith(prefix) && path.length > prefix.length)
+      return pick(prefix + name, method, {
+        GET: (exchange, service) => handle(exchange, path.slice(prefix.length), service),
+      });
   if (path.startsWith(pagePrefix)) return pick(`${pagePrefix}:file`, method, { GET: handlePage });
   // Not offered: trailing slashes, other cases; the vendors' own services refuse them too.
   const methods = Object.hasOwn(table, path) ? table[path] : undefined;
@@ -117,6 +128,6 @@ function notFound(path: string): Failure {
     );
   return new Failure(
     "not_found",
-    "There is nothing here. The paths of the service begin with /v1/; /account, /account/usage, /account/entries, /receipts and /receipts/{request id} tell what a key's account has and has paid.",
+    "There is nothing here. The paths of the service begin with /v1/; /account, /account/usage, /account/entries, /account/statements/{month}, /receipts and /receipts/{request id} tell what a key's account has and has paid; /openapi.json describes all of them.",
   );
 }

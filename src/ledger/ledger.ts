@@ -144,6 +144,8 @@ export interface LedgerForCallers {
   entriesOf(
     query: OfAccount & { readonly before: number | null; readonly rowsMax: number },
   ): Promise<readonly EntryRow[]>;
+  /** Rejects with an OperatorError for what is no month, and for one whose entries are not all there any more. */
+  statementOf(query: OfAccount & { readonly month: string }): Promise<Statement>;
 }
 
 /** A key with its secret, or null in its place. */

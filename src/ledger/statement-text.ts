@@ -104,6 +104,49 @@ function linesOf(statement: StatementJson): readonly Line[] {
   ];
 }
 
+/** The forms in which a statement is written. */
+export const statementForms = ["json", "csv", "html"] as const;
+
+/** One of them. */
+export type StatementForm = (typeof statementForms)[number];
+
+/** The form that an `accept` header asks for: a browser asks for text/html first, a program for nothing or for JSON. */
+export function statementFormOf(accept = ""): StatementForm {
+  if (accept.includes("application/json")) return "json";
+  return statementForms.find((one) => accept.includes(`text/${one}`)) ?? "json";
+}
+
+/** The statement in one of its forms, with the headers that go with it. */
+export function writeStatement(
+  statement: Statement,
+  form: StatementForm,
+): { readonly headers: Readonly<Record<string, string>>; readonly body: string } {
+  const json = statementToJson(statement);
+  switch (form) {
+    case "json":
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify(json) };
+    case "csv":
+      return {
+        headers: {
+          "content-type": "text/csv; charset=utf-8",
+          "content-disposition": `attachment; filename="${json.account}-${json.month}.csv"`,
+        },
+        body: statementToCsv(json),
+      };
+    case "html":
+      return {
+        headers: {
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": statementPolicy,
+          "x-content-type-options": "nosniff",
+        },
+        body: statementToPage(json),
+      };
+    default:
+      return form satisfies never;
+  }
+}
+
 /** The statement as CSV. */
 export function statementToCsv(statement: StatementJson): string {
   return [heads, ...linesOf(statement)].map(csvLine).join("");

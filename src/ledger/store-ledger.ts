@@ -164,6 +164,7 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
     usageOf: (query) => run("sumUsage", query),
     receiptsOf: (query) => run("pageReceipts", query),
     entriesOf: (query) => run("pageEntries", query),
+    statementOf: (query) => run("readStatement", query),
   };
 }
 

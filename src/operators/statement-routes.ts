@@ -1,10 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import {
-  statementPolicy,
-  statementToCsv,
-  statementToJson,
-  statementToPage,
-} from "../ledger/statement-text.ts";
+import { statementFormOf, statementForms, writeStatement } from "../ledger/statement-text.ts";
 import { defineRoute, type OperatorApp } from "./route.ts";
 
 const credits = z.string().openapi({ description: "credits, as a decimal string" });
@@ -43,8 +38,6 @@ export const statementSchema = z
   })
   .openapi("Statement");
 
-const formats = ["json", "csv", "html"] as const;
-
 const show = defineRoute(
   "showStatement",
   {
@@ -58,7 +51,7 @@ const show = defineRoute(
       }),
       query: z.strictObject({
         format: z
-          .enum(formats)
+          .enum(statementForms)
           .optional()
           .openapi({ description: "goes before what `Accept` asks for" }),
       }),
@@ -76,30 +69,11 @@ const show = defineRoute(
 export function addStatementRoutes(app: OperatorApp): void {
   app.openapi(show, async (context) => {
     const { id, month } = context.req.valid("param");
-    const json = statementToJson(await context.get("ledger").readStatement(id, month));
-    const { format = askedFor(context.req.header("accept") ?? "") } = context.req.valid("query");
-    switch (format) {
-      case "csv":
-        return context.body(statementToCsv(json), 200, {
-          "content-type": "text/csv; charset=utf-8",
-          "content-disposition": `attachment; filename="${json.account}-${json.month}.csv"`,
-        }) as never;
-      case "html":
-        return context.body(statementToPage(json), 200, {
-          "content-type": "text/html; charset=utf-8",
-          "content-security-policy": statementPolicy,
-          "x-content-type-options": "nosniff",
-        }) as never;
-      case "json":
-        return context.json(json, 200);
-      default:
-        return format satisfies never;
-    }
+    const statement = await context.get("ledger").readStatement(id, month);
+    const asked = statementFormOf(context.req.header("accept"));
+    const { format = asked } = context.req.valid("query");
+    const { body, headers } = writeStatement(statement, format);
+    // A route's type knows its answer in JSON alone.
+    return context.body(body, 200, { ...headers }) as never;
   });
-}
-
-/** A browser asks for text/html first, and a program for nothing or for JSON. */
-function askedFor(accept: string): (typeof formats)[number] {
-  if (accept.includes("application/json")) return "json";
-  return formats.find((one) => accept.includes(`text/${one}`)) ?? "json";
 }

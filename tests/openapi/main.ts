@@ -78,16 +78,14 @@ async function documentsOf(served: Served): Promise<readonly Document[]> {
       exceptions: callerExceptions,
     },
   ];
-  const found = await Promise.all(
-    all.map(async (document) => {
-      const answer = await fetch(document.base + document.path);
-      writeFileSync(fileOf(document), await answer.text());
-      return answer.ok;
-    }),
-  );
-  for (const [index, { name }] of all.entries())
-    if (found[index] !== true) process.stdout.write(`absent  the document for ${name}\n`);
-  return all.filter((_document, index) => found[index] === true);
+  const found: Document[] = [];
+  for (const document of all) {
+    const answer = await fetch(document.base + document.path);
+    writeFileSync(fileOf(document), await answer.text());
+    if (answer.ok) found.push(document);
+    else report(`the document for ${document.name}`, `answered ${String(answer.status)}`);
+  }
+  return found;
 }
 
 function fileOf({ name }: Pick<Document, "name">): string {

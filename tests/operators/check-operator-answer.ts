@@ -12,6 +12,7 @@ interface Document {
       Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>
     >
   >;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
 const api = openOperatorApi({
@@ -26,7 +27,11 @@ const api = openOperatorApi({
   privateAddresses: "refuse",
   onFailure: () => {},
 });
-const document = api.getOpenAPI31Document(operatorsDocument("0.0.0")) as unknown as Document;
+/** The operators' document, as their listener answers it. */
+export const operatorsDocumentOfTests = api.getOpenAPI31Document(
+  operatorsDocument("0.0.0"),
+) as unknown as Document;
+const document = operatorsDocumentOfTests;
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 ajv.addSchema(document, "document");
 const problem = { $ref: "document#/components/schemas/Problem" };

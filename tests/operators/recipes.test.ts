@@ -19,6 +19,8 @@ interface Stage {
   readonly key: string;
   readonly secret: string;
   readonly answers: readonly Record<string, unknown>[];
+  /** All that it printed. */
+  readonly text: string;
   /** Stops the ledger's clock there. */
   readonly moveTo: (ms: number) => void;
   /** One request of 100 input tokens, 50 of them cached, and 10 of output: what it is charged, in nanos. */
@@ -77,8 +79,14 @@ const checks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   "Cut an account off now": async ({ account, operators }) => {
     expect((await operators.ledger.showAccount(account)).status).toBe("disabled");
   },
-  "Who spent what last month": async ({ answers }) => {
-    expect(answers).toMatchObject([{ data: [] }]);
+  "Who spent what last month": async ({ account, key, text }) => {
+    const [heads = "", ...rows] = text.split("\r\n");
+    const cells = (line: string): readonly string[] => line.split(",");
+    const [row = ""] = rows;
+    const spent = Object.fromEntries(cells(heads).map((head, at) => [head, cells(row)[at]]));
+    expect(spent).toMatchObject({ account, key, requests: "1", charged: "0.00014" });
+    expect(spent).toMatchObject({ account_name: "shop", key_name: "web", input_tokens: "100" });
+    expect(rows[1]).toMatch(/^\n200/);
     await Promise.resolve();
   },
   "A monthly budget for a team": async ({ answers, key, operators, serve }) => {
@@ -132,7 +140,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function openStage(): Promise<{
-  readonly stage: Omit<Stage, "answers">;
+  readonly stage: Omit<Stage, "answers" | "text">;
   readonly token: string;
 }> {
   let stoppedAtMs: number | null = null;
@@ -188,20 +196,23 @@ describe("the recipes of docs/operator-api.md", () => {
     await using _ = stage.operators;
     const { account, key } = stage;
     const request = "req_1";
-    if (script.includes("$request")) await stage.serve();
+    if (/\$request|2026-10-01/.test(script)) await stage.serve();
     const shown = script
       .replaceAll("http://127.0.0.1:8081", stage.operators.url)
-      .replaceAll("2027-01-01T00:00:00Z", new Date(firstOfMonth).toISOString());
+      .replaceAll("2027-01-01T00:00:00Z", new Date(firstOfMonth).toISOString())
+      .replaceAll("2026-10-01T00:00:00Z", new Date(today.getTime() - 86_400_000).toISOString())
+      .replaceAll("2026-11-01T00:00:00Z", new Date(firstOfMonth).toISOString());
     const given = { token, account, key, request };
     const env = { PATH: process.env["PATH"], HOME: folder, CURL_HOME: folder, ...given };
     const { stdout } = await run("sh", ["-euc", shown], { env });
     const lines = stdout.trim().split("\n");
-    const statuses = lines.filter((_line, at) => at % 2 === 1);
+    const statuses = lines.filter((line) => /^\d{3}$/.test(line));
     expect(statuses.map(Number).every((status) => status >= 200 && status < 300)).toBe(true);
     const answers = lines
-      .filter((_line, at) => at % 2 === 0)
+      .filter((line) => line.startsWith("{"))
       .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(statuses.length).toBeGreaterThanOrEqual(Math.max(answers.length, 1));
     const check = Object.entries(checks).find(([name]) => title.startsWith(name));
-    await check?.[1]({ ...stage, answers });
+    await check?.[1]({ ...stage, answers, text: stdout });
   });
 });

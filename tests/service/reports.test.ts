@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { textAnswer } from "../doubles/scripted-deployment.ts";
+import { readCallersDocument } from "../wire/callers-document.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
 
 let service: TestService;
@@ -110,12 +111,60 @@ describe("what callers read of their own account", () => {
     ).toEqual([ids[2]]);
   });
 
+  it("is the statement of a month, as JSON, as a table and as a page", async () => {
+    const month = new Date().toISOString().slice(0, 7);
+    const path = `/account/statements/${month}`;
+    const answer = await get(path);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    const statement = (await answer.json()) as Json;
+    expect(statement).toMatchObject({
+      account: mine.accountId,
+      month,
+      opening_balance: "0",
+      top_ups: "2",
+      charged: "0.00012",
+      closing_balance: "1.99988",
+    });
+    const { balance, head } = (await (await get("/account")).json()) as Json;
+    expect([statement["closing_balance"], statement["head"]]).toEqual([balance, head]);
+    const csv = await get(path, { accept: "text/csv" });
+    expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(await csv.text()).toMatch(/^what,at,amount,.*\r\n"opening balance",/u);
+    const page = await get(path, { accept: "text/html,*/*" });
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(await page.text()).toContain(`<h1>Statement of ${month}</h1>`);
+    const asked = await get(`${path}?format=json`, { accept: "text/html" });
+    expect(await asked.json()).toEqual(statement);
+    const other = await get("/account/statements/2020-01");
+    expect(await other.json()).toMatchObject({ closing_balance: "0", days: [], head: null });
+  });
+
+  it("is no statement of a month that was rolled up, and says whom to ask", async () => {
+    const { accountId, key } = await service.newKey("1");
+    const credit = () => service.ledger.creditAccount(accountId, 1_000_000_000n, null);
+    await credit();
+    await service.ledger.checkpoint(accountId, Date.now() + 60_000);
+    await credit();
+    const answer = await get("/account/statements/2026-01", { key });
+    const { error } = (await answer.json()) as { readonly error: Json };
+    expect([answer.status, error["code"]]).toEqual([404, "not_found"]);
+    expect(error["message"]).toMatch(/^There is no statement of 2026-01.*Ask the operator/u);
+    expect(error["message"]).not.toContain("tributary ");
+  });
+
+  it("is described by a document, without a key", async () => {
+    const answer = await fetch(`${service.url}/openapi.json`);
+    expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(await answer.json()).toEqual(readCallersDocument());
+  });
+
   it("has nothing of another account, whoever is named", async () => {
     const paths = [
       "/account/usage?by=label",
       "/account/entries",
       "/receipts",
       "/account/usage?by=account,key",
+      `/account/statements/${new Date().toISOString().slice(0, 7)}`,
     ];
     for (const path of paths)
       for (const accept of ["*/*", "text/csv", "application/jsonl"]) {
@@ -123,7 +172,12 @@ describe("what callers read of their own account", () => {
         for (const foreign of [mine.accountId, ...ids.slice(0, 3), "ann", "bob"])
           expect(text).not.toContain(foreign);
       }
-    for (const path of ["/account/usage", "/account/entries", "/receipts"]) {
+    for (const path of [
+      "/account/usage",
+      "/account/entries",
+      "/receipts",
+      "/account/statements/2026-01",
+    ]) {
       expect((await get(`${path}?account=${mine.accountId}`, { key: other.key })).status).toBe(400);
       expect((await fetch(service.url + path)).status).toBe(401);
     }
@@ -144,6 +198,9 @@ describe("what callers read of their own account", () => {
     ["/account/entries?limit=501", "limit"],
     ["/account/entries?cursor=%25", "cursor"],
     ["/receipts?cursor=nothing", "cursor"],
+    ["/account/statements/2026-13", "month"],
+    ["/account/statements/%00", "month"],
+    ["/account/statements/2026-01?format=pdf", "format"],
     ["/receipts?charged_at_least=much", "charged_at_least"],
     ["/receipts?fromat=messages", "fromat"],
   ])("%s names what is wrong", async (path, param) => {

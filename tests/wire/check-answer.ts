@@ -1,23 +1,12 @@
-import { z } from "zod";
-import { entrySchema } from "../../src/operators/schemas.ts";
-import { usageSchema } from "../../src/operators/usage-schemas.ts";
+import type { z } from "zod";
 import { chatCompletionBodySchema } from "./schemas/chat-completions.ts";
 import { messagesErrorBodySchema, openaiErrorBodySchema } from "./schemas/error.ts";
 import { messageBodySchema } from "./schemas/messages.ts";
 import { responsesBodySchema } from "./schemas/responses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { openStreamCheck, problemOf } from "./check-stream.ts";
-import {
-  accountSchema,
-  aliveSchema,
-  messagesModelListSchema,
-  messagesModelSchema,
-  openaiModelListSchema,
-  openaiModelSchema,
-  readinessSchema,
-  receiptSchema,
-  tokenCountSchema,
-} from "./service-schema.ts";
+import { callerRouteOf } from "./caller-routes.ts";
+import { aliveSchema, readinessSchema } from "./service-schema.ts";
 import type { AnswerHead, AnswerInspection } from "./watch-answers.ts";
 
 /** The schema of a whole answer in each format: `in_progress` and `failed` are states of a stream. */
@@ -66,12 +55,18 @@ function problemOfBody(head: AnswerHead, type: string, body: string): string | n
   if (head.path === "/" || head.path.startsWith("/console/"))
     if (["text/html", "text/javascript", "text/plain"].includes(type))
       return body === "" ? "an empty page" : null;
-  if (fileTypes.includes(type) && reports.includes(head.path) && head.status === 200) return null;
+  if (type !== jsonType && head.status === 200 && isFile(head, type)) return null;
   if (type !== "application/json") return `a content-type that is not known: ${head.contentType}`;
   const schema = schemaOf(head);
   if (schema === null) return "a body that no schema knows";
   const problem = problemOf(schema, parse(body));
   return problem === null ? null : `${problem}: ${body.slice(0, 400)}`;
+}
+
+/** Reports come as files too. */
+function isFile({ method, path }: AnswerHead, type: string): boolean {
+  const answers = callerRouteOf(method, path)?.answers ?? {};
+  return type !== "text/event-stream" && Object.hasOwn(answers, type);
 }
 
 function schemaOf({ status, path, shape }: AnswerHead): z.ZodType | null {
@@ -81,27 +76,13 @@ function schemaOf({ status, path, shape }: AnswerHead): z.ZodType | null {
   if (status !== 200) return null;
   const format = formatOfPath[path];
   if (format !== undefined) return bodySchemas[format];
-  if (path === "/v1/models") return ofMessages ? messagesModelListSchema : openaiModelListSchema;
-  if (path.startsWith("/v1/models/")) return ofMessages ? messagesModelSchema : openaiModelSchema;
-  if (path.startsWith("/receipts/")) return receiptSchema;
-  return schemaOfPath[path] ?? null;
+  const route = callerRouteOf("GET", path) ?? callerRouteOf("POST", path);
+  const answer = (ofMessages ? route?.messagesAnswer : undefined) ?? route?.answers[jsonType];
+  return answer ?? (alivePaths.includes(path) ? aliveSchema : null);
 }
 
-const reports = ["/account/usage", "/account/entries", "/receipts"];
-const fileTypes = ["text/csv", "application/jsonl"];
-const pageOf = (row: z.ZodType): z.ZodType =>
-  z.strictObject({ data: z.array(row), next_cursor: z.string().nullable() });
-
-const schemaOfPath: Readonly<Record<string, z.ZodType>> = {
-  "/v1/messages/count_tokens": tokenCountSchema,
-  "/account": accountSchema,
-  "/account/usage": z.strictObject({ data: z.array(usageSchema.strict()) }),
-  "/account/entries": pageOf(entrySchema.strict()),
-  "/receipts": pageOf(receiptSchema),
-  "/healthz": aliveSchema,
-  "/": aliveSchema,
-  "/api/hello": aliveSchema,
-};
+const jsonType = "application/json";
+const alivePaths = ["/healthz", "/", "/api/hello"];
 
 /** null: the body is not known. */
 function isUsageAsked(body: string | null): boolean | null {

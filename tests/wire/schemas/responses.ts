@@ -68,10 +68,12 @@ const item = z.discriminatedUnion("type", [
     input: z.string(),
   }),
 ]);
-const begunItem = item.refine((begun) => begun.status === "in_progress", {
+/** An item as it begins. */
+export const begunItem = item.refine((begun) => begun.status === "in_progress", {
   error: "an item that begins has ended",
 });
-const endedItem = item
+/** An item as it ends. */
+export const endedItem = item
   .refine((ended) => ended.status !== "in_progress", {
     error: "an item that ended is in progress",
   })
@@ -110,7 +112,8 @@ const head = {
   metadata: z.record(z.string(), z.unknown()),
 };
 
-const inProgress = z.strictObject({
+/** The response object while nothing has ended. */
+export const inProgress = z.strictObject({
   ...head,
   status: z.literal("in_progress"),
   completed_at: z.null(),
@@ -120,7 +123,8 @@ const inProgress = z.strictObject({
   usage: z.null(),
 });
 
-const completed = z.strictObject({
+/** The same of an answer that was completed. */
+export const completed = z.strictObject({
   ...head,
   status: z.literal("completed"),
   completed_at: count,
@@ -130,7 +134,8 @@ const completed = z.strictObject({
   usage,
 });
 
-const incomplete = z.strictObject({
+/** The same of one that was cut. */
+export const incomplete = z.strictObject({
   ...head,
   status: z.literal("incomplete"),
   completed_at: z.null(),
@@ -140,7 +145,8 @@ const incomplete = z.strictObject({
   usage,
 });
 
-const failed = z.strictObject({
+/** The same of one that failed. */
+export const failed = z.strictObject({
   ...head,
   status: z.literal("failed"),
   completed_at: z.null(),
@@ -165,6 +171,9 @@ export const responsesBodySchema = z.discriminatedUnion("status", [
   incomplete,
   failed,
 ]);
+
+/** A body: the object of an answer that ended well. */
+export const responsesAnswerSchema = z.discriminatedUnion("status", [completed, incomplete]);
 
 const numbered = { sequence_number: count };
 const place = { ...numbered, item_id: z.string().min(1), output_index: count };
