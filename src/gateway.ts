@@ -20,12 +20,14 @@ import type { FirstAccount } from "./ledger/records.ts";
 import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
+import type { StoreGroup } from "./ledger/store-operations.ts";
 import { openUsageKeeper } from "./ledger/usage-keeper.ts";
 import { limits } from "./limits.ts";
 import { openPageFiles } from "./pages/page-files.ts";
+import type { GaugeReadings } from "./telemetry/gauges.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
 import { systemTimers } from "./timers.ts";
-import { type Deliverer, openDeliverer } from "./webhooks/deliverer.ts";
+import { openDeliverer } from "./webhooks/deliverer.ts";
 import { openPostEvent } from "./webhooks/post-event.ts";
 
 /** A service that listens. Disposing it drains first. */
@@ -122,9 +124,9 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
       generations: new Set(),
     },
   };
-  opened.use(openEvents(config, ledger, service));
+  const events = opened.use(openEvents(config, ledger, { service, telemetry }));
   telemetry.beginRequests(knownRequests());
-  telemetry.watchRunningGenerations(() => service.state.generations.size);
+  telemetry.watch({ ...gaugesOf(service, ledger), ...events.gauges });
   const server = await listen(service, config);
   opened.defer(() => server.close());
   // After listening: a start that fails there must not use up the one showing of the first key.
@@ -146,6 +148,17 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     leave: () => void (service.state.leaving = true),
     drain,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function gaugesOf({ settings, state, workers }: Service, ledger: StoreLedger): GaugeReadings {
+  return {
+    runningGenerations: () => state.generations.size,
+    generationPlaces: () => settings.generationsMax,
+    generationPlacesTaken: () => state.places,
+    bodyTasksWaiting: () => workers.load.waiting,
+    bodyThreadsBusy: () => workers.load.busy,
+    ledgerCallsWaiting: () => ledger.waiting(),
   };
 }
 
@@ -217,7 +230,12 @@ async function openLedger(
     const { path } = database;
     const settings = { path, synchronous: config.sqliteSynchronous, ...rules };
     const writer = whole?.writer === undefined ? {} : { writer: whole.writer };
-    return openSqliteLedger(settings, { now: Date.now, telemetry, serves: true, ...writer });
+    const parts = {
+      now: Date.now,
+      telemetry,
+      onGroup: (group: StoreGroup) => telemetry.ledgerCommitted(group),
+    };
+    return openSqliteLedger(settings, { ...parts, serves: true, ...writer });
   }
   // Loaded only when it is wanted: a service with a file starts without the driver.
   const { openPostgresLedger } = await import("./ledger/postgres/postgres-ledger.ts");
@@ -226,6 +244,7 @@ async function openLedger(
     {
       telemetry,
       serves: true,
+      onGroup: (group) => telemetry.ledgerCommitted(group),
       onPooled: () => telemetry.lifecycle("database pooler", { mode: "transaction" }),
       startWait: {
         ms: limits.ledgerStartWaitMs,
@@ -242,19 +261,35 @@ async function openLedger(
   );
 }
 
-/** Events and their deliveries, beside everything that requests wait for. */
-function openEvents(config: Config, ledger: StoreLedger, service: Service): Deliverer {
+/** Events and their deliveries, beside everything that requests wait for; and what their looks have found. */
+function openEvents(
+  config: Config,
+  ledger: StoreLedger,
+  { service, telemetry }: { readonly service: Service; readonly telemetry: ServiceTelemetry },
+): AsyncDisposable & { readonly gauges: GaugeReadings } {
   const { webhookPrivate: privateAddresses } = config;
   const { timers } = service;
-  return openDeliverer({
+  let up: boolean | null = null;
+  const deliverer = openDeliverer({
     ledger,
     post: openPostEvent({ privateAddresses, now: Date.now, timers }),
     holder: newId("desk_"),
     timers,
     monotonicMs: service.monotonicMs,
-    isDeploymentUp: async () => (await service.readiness.generations()).deployment === undefined,
-    telemetry: service.telemetry,
+    async isDeploymentUp() {
+      up = (await service.readiness.generations()).deployment === undefined;
+      return up;
+    },
+    telemetry,
   });
+  return {
+    gauges: {
+      deploymentUp: () => ((up ?? service.deployment.describe().ready) ? 1 : 0),
+      webhookDeliveriesPending: () => deliverer.backlog?.pending ?? null,
+      webhooksFailing: () => deliverer.backlog?.failing ?? null,
+    },
+    [Symbol.asyncDispose]: () => deliverer[Symbol.asyncDispose](),
+  };
 }
 
 /** Opens the deployment that the settings name. */

@@ -236,6 +236,8 @@ export const limits = {
   deploymentDownMs: 30_000,
   /** How often each process looks at the deployment for that: three looks in that time. */
   deploymentLookMs: 10_000,
+  /** How often each process counts what waits for webhooks: between two scrapes of Prometheus, mostly. */
+  backlogLookMs: 15_000,
   /** Characters of what went wrong with a delivery that are kept. */
   deliveryErrorCharactersMax: 200,
   /** 30 days: as long as a payment provider may send one event again. */

@@ -17,6 +17,7 @@ import {
   type ServedGeneration,
 } from "./generation-control.ts";
 import { openMeter, type Meter } from "./meter.ts";
+import { openSilences } from "./silences.ts";
 
 /** One request, parsed and prepared. Tokens, except where named. */
 export interface GenerationOrder {
@@ -166,6 +167,7 @@ function openAdmittedGeneration(
   const { control, sink } = parts;
   const admittedAtMs = parts.monotonicMs();
   let firstOutputMs: number | null = null;
+  const silences = openSilences();
   let accepted = false;
   let { allowance } = admission;
   let meter = meterOf(order, allowance);
@@ -180,7 +182,8 @@ function openAdmittedGeneration(
     const times = { firstOutputMs, totalMs: elapsedMs() };
     const chargedNanos = await settle(order, { ...resolved, ...times }, parts);
     const facts = factsOf(order, resolved);
-    sink.end(resolved.answer, { ...facts, allowance, chargedNanos, ...times });
+    const { longestSilenceMs } = silences;
+    sink.end(resolved.answer, { ...facts, allowance, chargedNanos, ...times, longestSilenceMs });
   }
 
   /** Starts the deployment again with a smaller allowance, which the same reservation pays, where the last was too large. */
@@ -204,6 +207,7 @@ function openAdmittedGeneration(
       meter.add(batch, running);
       if (firstOutputMs === null && meter.outputBegan) firstOutputMs = elapsedMs();
       // A batch is empty where running usage came alone.
+      if (batch.length > 0 && meter.outputBegan) silences.end(parts.monotonicMs());
       if (control.fault !== null || batch.length === 0) return;
       try {
         eventOrder.add(batch);

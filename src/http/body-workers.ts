@@ -14,7 +14,7 @@ import type {
   CountedTokens,
   SealedBodyTask,
 } from "./body-tasks.ts";
-import { openFairPool, type PoolThread } from "./fair-pool.ts";
+import { openFairPool, type PoolLoad, type PoolThread } from "./fair-pool.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
 /** Threads for what would hold up the streams: large bodies, and counts of tokens. Fair between accounts. */
@@ -28,6 +28,7 @@ export interface BodyWorkers extends AsyncDisposable {
     task: BodyTask & { readonly type: "count-tokens" },
     gone: AbortSignal,
   ): Promise<CountedTokens>;
+  readonly load: PoolLoad;
 }
 
 /** Opens the threads; each starts when it is needed, and each task gets the keys of its moment. */
@@ -50,6 +51,9 @@ export function openBodyWorkers(sealKeys: () => readonly SealKey[], timers: Time
       const answer = await pool.run(task, gone);
       if (answer.type !== "counted") throw new Error("a body worker answered another question");
       return answer.counted;
+    },
+    get load() {
+      return pool.load;
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };

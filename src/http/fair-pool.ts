@@ -23,6 +23,14 @@ export interface PoolParts<Task, Answer> {
 export interface FairPool<Task, Answer> extends AsyncDisposable {
   /** Rejects when `gone` is aborted before the task has begun: whoever sent it reads no answer. */
   run(task: Task, gone: AbortSignal): Promise<Answer>;
+  readonly load: PoolLoad;
+}
+
+/** How much a pool has to do. */
+export interface PoolLoad {
+  readonly waiting: number;
+  /** Threads that do a task. */
+  readonly busy: number;
 }
 
 interface Waiting<Task, Answer> {
@@ -71,6 +79,9 @@ export function openFairPool<Task extends { readonly accountId: string }, Answer
   }
 
   return {
+    get load() {
+      return { waiting: turns.count(), busy: opened.size - idle.length };
+    },
     run(task, gone) {
       if (closed) return Promise.reject(poolClosed());
       if (gone.aborted) return Promise.reject(callerGone());
@@ -154,6 +165,7 @@ function openTurns<
       const { accountId } = one.task;
       return takeFrom(accountId, (queues.get(accountId) ?? []).indexOf(one)) !== null;
     },
+    count: (): number => [...queues.values()].reduce((count, queue) => count + queue.length, 0),
     clear(): readonly One[] {
       const all = [...queues.values()].flat();
       queues.clear();

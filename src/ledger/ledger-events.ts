@@ -1,5 +1,9 @@
 import type { DeskWork } from "./administration/event-desk.ts";
-import type { WebhookPatch, WebhookSettings } from "./administration/webhook-administration.ts";
+import type {
+  WebhookBacklog,
+  WebhookPatch,
+  WebhookSettings,
+} from "./administration/webhook-administration.ts";
 import type { EventRecord } from "./event-record.ts";
 import type { DeliveryRecord, DeliveryTry, WebhookRecord } from "./webhook.ts";
 
@@ -49,6 +53,7 @@ export interface EventsLedger {
   noteExpiringKeys(): Promise<unknown>;
   /** What a process sees of the deployment. */
   noteDeployment(seenBy: string, up: boolean): Promise<unknown>;
+  backlog(): Promise<WebhookBacklog>;
   /** False: there may be more to forget. */
   forgetEvents(): Promise<boolean>;
 }

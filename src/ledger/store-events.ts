@@ -46,6 +46,7 @@ export function openEventsLedger(client: StoreClient): EventsLedger {
     finishTry: (one) => client.call("finishTry", one),
     noteExpiringKeys: () => client.call("noteExpiringKeys", {}),
     noteDeployment: (seenBy, up) => client.call("noteDeployment", { seenBy, up }),
+    backlog: () => client.call("webhookBacklog", null),
     forgetEvents: () => client.call("forgetEvents", {}),
   };
 }

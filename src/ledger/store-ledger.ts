@@ -19,11 +19,12 @@ import { noteShortage, openEventsLedger } from "./store-events.ts";
 import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { pause } from "./pause.ts";
+import { type CallWatch, timeCalls } from "./timed-client.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** What the ledger works with. */
 export interface StoreLedgerParts {
-  readonly telemetry?: {
+  readonly telemetry?: Partial<CallWatch> & {
     ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
   };
   /** Who changes something; absent: the service itself. */
@@ -39,14 +40,18 @@ export interface StoreLedgerParts {
 export interface StoreLedger extends Ledger, LedgerForCallers, LedgerAdministration, EventsLedger {
   /** The operators' half for changes of another actor, or for one that happens once under its key. */
   administer(by: ChangedBy): LedgerAdministration<string | null>;
+  /** Calls that wait for their answer. */
+  waiting(): number;
 }
 
 /** The ledger over an open store: keys are parsed, settlements retried, faults worded for callers and for operators. */
-export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): StoreLedger {
+export function openStoreLedger(store: StoreClient, parts: StoreLedgerParts): StoreLedger {
   const closing = new AbortController();
+  const { monotonicMs = () => performance.now() } = parts;
+  const client = timeCalls(store, parts.telemetry ?? {}, monotonicMs);
   const settlements = new Set<Promise<unknown>>();
   const keyUses = openKeyUses(callerFacing(client), parts.wallMs ?? (() => Date.now()));
-  const watched = watchWrites(client, parts.monotonicMs ?? (() => performance.now()));
+  const watched = watchWrites(client, monotonicMs);
   return {
     ...hotHalf(watched, {
       keyUses,
@@ -62,6 +67,7 @@ export function openStoreLedger(client: StoreClient, parts: StoreLedgerParts): S
     ...openAdministrationOf(client, parts.actor ?? "service"),
     ...openEventsLedger(client),
     administer: (by) => openStoreAdministration(operatorFacing(client), by),
+    waiting: () => client.waiting,
     async [Symbol.asyncDispose]() {
       // Settlements that wait for another try make their last one now.
       closing.abort();

@@ -87,6 +87,13 @@ export interface StoreClient extends AsyncDisposable {
   call<Name extends OperationName>(name: Name, argument: ArgumentOf<Name>): Promise<AnswerOf<Name>>;
 }
 
+/** Calls that a store did together, as one commit. */
+export interface StoreGroup {
+  readonly calls: number;
+  /** From its begin to its commit. */
+  readonly ms: number;
+}
+
 /** One operation to do, as it travels to the thread that does it. */
 export interface StoreCall<Name extends OperationName = OperationName> {
   readonly name: Name;

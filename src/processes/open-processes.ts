@@ -47,7 +47,7 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   let pool: ServingPool | null = null;
   const serving = (): readonly Serving[] => pool?.serving ?? [];
   const state: State = { first: null, leaving: false, started: new Set() };
-  const writer = await openWriter(config);
+  const writer = await openWriter(config, telemetry);
   if (writer !== null) opened.use(writer);
   const engine = openEngine(config, (note) => {
     for (const { channel } of state.started) channel.tell("engine", note);
@@ -237,12 +237,15 @@ async function findFreePort(host: string): Promise<number> {
 }
 
 /** null: each process has connections of its own. */
-function openWriter(config: Config): Promise<SqliteWriter | null> {
+function openWriter(
+  config: Config,
+  telemetry: ProcessesParts["telemetry"],
+): Promise<SqliteWriter | null> {
   const { database } = config;
   if (database.kind !== "sqlite") return Promise.resolve(null);
   return openSqliteWriter(
     { path: database.path, synchronous: config.sqliteSynchronous, ...ledgerRules(config) },
-    { now: Date.now },
+    { now: Date.now, onGroup: (group) => telemetry.ledgerCommitted(group) },
   );
 }
 

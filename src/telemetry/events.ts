@@ -26,6 +26,8 @@ export interface GenerationFacts {
   readonly cachedInputTokens: number;
   readonly chargedNanos: bigint;
   readonly firstOutputMs: number | null;
+  /** Between two pieces of the answer, as they came from the deployment; null: there were no two. */
+  readonly longestSilenceMs: number | null;
   readonly totalMs: number;
 }
 

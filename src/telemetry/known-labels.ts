@@ -15,6 +15,17 @@ export const knownLabels = {
     "lease-lost",
   ],
   operation: ["settle", "renew", "expire"],
+  step: ["authorize", "admit", "settle"],
+  event: [
+    "account.low_balance",
+    "account.exhausted",
+    "account.credited",
+    "budget.reached",
+    "key.expiring",
+    "verify.failed",
+    "deployment.down",
+    "deployment.up",
+  ],
   /** What engines refuse with. */
   status: ["400", "401", "403", "404", "413", "422", "429"],
 } as const satisfies Record<string, readonly string[]>;

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { Timers } from "../timers.ts";
 import { watchLateness } from "./lateness.ts";
-import { addGauge } from "./service-metrics.ts";
+import { addGauge } from "./gauges.ts";
 
 /** Adds what the process measures of itself besides events; disposing it stops its timer. */
 export function addLatenessMetrics(registry: Registry, timers: Timers): Disposable {
@@ -28,4 +28,7 @@ export function addLatenessMetrics(registry: Registry, timers: Timers): Disposab
  */
 export function addDefaultMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
+  // Gauges, whose names end as those of counters do: the sums of others that have a label.
+  for (const kind of ["handles", "requests", "resources"])
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
 }

@@ -1,5 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { RequestFacts } from "./events.ts";
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { GenerationFacts, RequestFacts } from "./events.ts";
 import { combineLabels, type knownLabels } from "./known-labels.ts";
 
 /** The metrics that business events move. */
@@ -22,9 +22,13 @@ export function addServiceMetrics(registry: Registry) {
     for (const labels of combineLabels(...labelNames)) added.inc(labels, 0);
     return added;
   }
-  function histogram(naming: Naming, buckets: number[]): Histogram<"format"> {
-    const added = new Histogram({ ...naming, labelNames: ["format"], buckets, registers });
-    for (const labels of combineLabels("format")) added.zero(labels);
+  function histogram<Label extends keyof typeof knownLabels = "format">(
+    naming: Naming,
+    buckets: number[],
+    labelNames = ["format" as Label],
+  ): Histogram<Label> {
+    const added = new Histogram({ ...naming, labelNames, buckets, registers });
+    for (const labels of combineLabels(...labelNames)) added.zero(labels);
     return added;
   }
   return {
@@ -39,9 +43,18 @@ export function addServiceMetrics(registry: Registry) {
     cachedInputTokens: counter(metricNames.cachedInputTokens, "format"),
     outputTokens: counter(metricNames.outputTokens, "format"),
     creditCharged: counter(metricNames.creditCharged),
+    admissionRefusals: counter(metricNames.admissionRefusals, "code"),
     firstOutput: histogram(
       metricNames.firstOutput,
       [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    ),
+    timePerToken: histogram(
+      metricNames.timePerToken,
+      [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5],
+    ),
+    longestSilence: histogram(
+      metricNames.longestSilence,
+      [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
     ),
     duration: histogram(
       metricNames.duration,
@@ -52,8 +65,17 @@ export function addServiceMetrics(registry: Registry) {
     leasesLost: counter(metricNames.leasesLost),
     reservationsExpired: counter(metricNames.reservationsExpired),
     ledgerRetries: counter(metricNames.ledgerRetries, "operation"),
+    ledgerAnswers: histogram(metricNames.ledgerAnswers, ledgerBuckets, ["step"]),
+    ledgerCommits: histogram(metricNames.ledgerCommits, ledgerBuckets, []),
+    ledgerGroups: histogram(metricNames.ledgerGroups, [1, 2, 4, 8, 16, 32, 64, 128, 256], []),
+    events: counter(metricNames.events, "event"),
   };
 }
+
+/** A commit takes 0.2 ms on a good disk, and a server that is away is waited for through seconds. */
+const ledgerBuckets = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
 
 const metricNames = {
   requests: { name: "tributary_requests_total", help: "HTTP requests answered." },
@@ -69,9 +91,21 @@ const metricNames = {
   },
   outputTokens: { name: "tributary_output_tokens_total", help: "Output tokens used." },
   creditCharged: { name: "tributary_credit_charged_total", help: "Credit charged." },
+  admissionRefusals: {
+    name: "tributary_admission_refusals_total",
+    help: "Generation requests that were refused before they were admitted, by failure code.",
+  },
   firstOutput: {
     name: "tributary_first_output_seconds",
     help: "Time from admission to the first output.",
+  },
+  timePerToken: {
+    name: "tributary_time_per_output_token_seconds",
+    help: "Mean time between two tokens of an answer, behind its first output.",
+  },
+  longestSilence: {
+    name: "tributary_longest_silence_seconds",
+    help: "Longest wait between two pieces of an answer, one observation an answer.",
   },
   duration: { name: "tributary_generation_seconds", help: "Time from admission to the end." },
   refusals: {
@@ -94,19 +128,23 @@ const metricNames = {
     name: "tributary_ledger_retries_total",
     help: "Ledger operations tried again.",
   },
+  ledgerAnswers: {
+    name: "tributary_ledger_answer_seconds",
+    help: "Time from a question of a request to the ledger until its answer.",
+  },
+  ledgerCommits: {
+    name: "tributary_ledger_commit_seconds",
+    help: "Time in which the store did a group of admissions, settlements and changes, with its commit.",
+  },
+  ledgerGroups: {
+    name: "tributary_ledger_group_calls",
+    help: "Calls of the ledger that shared a commit.",
+  },
+  events: {
+    name: "tributary_events_total",
+    help: "Events of the ledger that this process gave out to webhooks, by type.",
+  },
 } as const satisfies Record<string, Naming>;
-
-/** A gauge that is read when the metrics are. */
-export function addGauge(registry: Registry, naming: Naming, read: () => number): void {
-  const registers = [registry];
-  void new Gauge({
-    ...naming,
-    registers,
-    collect() {
-      this.set(read());
-    },
-  });
-}
 
 /** Counts a request that has ended. */
 export function countRequest(metrics: ServiceMetrics, facts: RequestFacts): void {
@@ -114,18 +152,39 @@ export function countRequest(metrics: ServiceMetrics, facts: RequestFacts): void
   const route = facts.route === "" ? "none" : facts.route;
   metrics.requests.inc({ method, route, status: facts.status });
   if (facts.failureCode !== null) metrics.failures.inc({ code: facts.failureCode });
-  if (generation === null) return;
-  const { format } = generation;
+  if (generation === null) {
+    if (facts.failureCode !== null && generationRoutes.has(route))
+      metrics.admissionRefusals.inc({ code: facts.failureCode });
+    return;
+  }
+  const { firstOutputMs, format, longestSilenceMs, outcome, outputTokens, totalMs } = generation;
   metrics.generations.inc({
     format,
     streamed: String(generation.streamed),
-    outcome: generation.outcome,
+    outcome,
   });
   metrics.inputTokens.inc({ format }, generation.inputTokens);
   metrics.cachedInputTokens.inc({ format }, generation.cachedInputTokens);
-  metrics.outputTokens.inc({ format }, generation.outputTokens);
+  metrics.outputTokens.inc({ format }, outputTokens);
   metrics.creditCharged.inc(Number(generation.chargedNanos) / 1e9);
-  metrics.duration.observe({ format }, generation.totalMs / 1000);
-  if (generation.firstOutputMs !== null)
-    metrics.firstOutput.observe({ format }, generation.firstOutputMs / 1000);
+  metrics.duration.observe({ format }, totalMs / 1000);
+  if (firstOutputMs !== null) metrics.firstOutput.observe({ format }, firstOutputMs / 1000);
+  if (longestSilenceMs !== null)
+    metrics.longestSilence.observe({ format }, longestSilenceMs / 1000);
+  const perTokenMs = timePerTokenMs(generation);
+  if (perTokenMs !== null) metrics.timePerToken.observe({ format }, perTokenMs / 1000);
 }
+
+/** The mean time of a token behind the first output; null: the answer did not end well, or had fewer than two tokens. */
+export function timePerTokenMs(generation: GenerationFacts): number | null {
+  const { firstOutputMs, outcome, outputTokens, totalMs } = generation;
+  if (outcome !== "completed" || firstOutputMs === null || outputTokens < 2) return null;
+  return Math.max(totalMs - firstOutputMs, 0) / (outputTokens - 1);
+}
+
+/** Where a request is admitted. */
+const generationRoutes: ReadonlySet<string> = new Set([
+  "/v1/chat/completions",
+  "/v1/responses",
+  "/v1/messages",
+]);

@@ -6,12 +6,8 @@ import { lifecycleEvent } from "./lifecycle-events.ts";
 import type { Log } from "./log.ts";
 import { addDefaultMetrics, addLatenessMetrics } from "./process-metrics.ts";
 import { openRepeatedLines } from "./repeated-lines.ts";
-import {
-  addGauge,
-  addServiceMetrics,
-  countRequest,
-  type ServiceMetrics,
-} from "./service-metrics.ts";
+import { type GaugeReadings, watchGauges } from "./gauges.ts";
+import { addServiceMetrics, countRequest, type ServiceMetrics } from "./service-metrics.ts";
 import type { MetricsSnapshot } from "./whole-metrics.ts";
 import { quietTimers, type Timers } from "../timers.ts";
 
@@ -21,8 +17,14 @@ export interface ServiceTelemetry extends Telemetry, Disposable {
   metricsText(): Promise<string>;
   /** The same as values, to be added to those of other processes. */
   metricsSnapshot(): Promise<MetricsSnapshot>;
-  /** Sets where the number of running generations is read. */
-  watchRunningGenerations(read: () => number): void;
+  /** Sets where gauges are read. */
+  watch(readings: GaugeReadings): void;
+  /** The ledger has answered a question of a request, with a failure or without. */
+  ledgerAnswered(step: "authorize" | "admit" | "settle", ms: number): void;
+  /** The store has done calls together, as one commit. */
+  ledgerCommitted(facts: { readonly calls: number; readonly ms: number }): void;
+  /** Events of these types were given out. */
+  eventsGivenOut(types: readonly string[]): void;
   /** Requests, as `method`, `route` and `status`, that are counted from 0 on. */
   beginRequests(series: readonly (readonly [string, string, string])[]): void;
 }
@@ -103,7 +105,7 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
       const advice = remedy === undefined ? {} : { remedy };
       lines[level]({ ...Object.fromEntries(shown), ...advice }, redact(event));
     },
-    ...readings(registry, metrics),
+    ...ofMetricsAlone(registry, metrics),
     [Symbol.dispose]() {
       lateness[Symbol.dispose]();
       repeated[Symbol.dispose]();
@@ -111,20 +113,22 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
   };
 }
 
-function readings(
+function ofMetricsAlone(
   registry: Registry,
   metrics: ServiceMetrics,
-): Pick<
-  ServiceTelemetry,
-  "metricsText" | "metricsSnapshot" | "watchRunningGenerations" | "beginRequests"
-> {
+): Omit<ServiceTelemetry, keyof Telemetry | typeof Symbol.dispose> {
   return {
+    ledgerAnswered: (step, ms) => metrics.ledgerAnswers.observe({ step }, ms / 1_000),
+    ledgerCommitted({ calls, ms }) {
+      metrics.ledgerGroups.observe(calls);
+      metrics.ledgerCommits.observe(ms / 1_000);
+    },
+    eventsGivenOut(types) {
+      for (const event of types) metrics.events.inc({ event });
+    },
     metricsText: () => registry.metrics(),
     metricsSnapshot: () => registry.getMetricsAsJSON(),
-    watchRunningGenerations(read) {
-      const name = "tributary_running_generations";
-      addGauge(registry, { name, help: "Generations under way." }, read);
-    },
+    watch: (gauges) => watchGauges(registry, gauges),
     beginRequests(series) {
       for (const [method, route, status] of series)
         metrics.requests.inc({ method, route, status }, 0);
@@ -168,6 +172,7 @@ function generationFields(facts: GenerationFacts | null): object | null {
     // Exact: limits and prices keep every charge below 2^53.
     chargedNanos: Number(facts.chargedNanos),
     firstOutputMs: facts.firstOutputMs === null ? null : round(facts.firstOutputMs),
+    longestSilenceMs: facts.longestSilenceMs === null ? null : round(facts.longestSilenceMs),
     totalMs: round(facts.totalMs),
   };
 }

@@ -1,3 +1,4 @@
+import type { WebhookBacklog } from "../ledger/administration/webhook-administration.ts";
 import type { EventsLedger } from "../ledger/ledger-events.ts";
 import type { DueDelivery } from "../ledger/webhook.ts";
 import { limits } from "../limits.ts";
@@ -16,11 +17,14 @@ export interface DelivererParts {
   readonly isDeploymentUp: () => Promise<boolean | null>;
   readonly telemetry: {
     lifecycle(event: string, fields: Readonly<Record<string, string>>): void;
+    eventsGivenOut(types: readonly string[]): void;
   };
 }
 
 /** Gives out events and delivers them, as long as no other process does. Disposing it ends tries that are under way. */
 export interface Deliverer extends AsyncDisposable {
+  /** What was found by the last look at what waits; null: there was none yet. */
+  readonly backlog: WebhookBacklog | null;
   /** Looks at once, and resolves when what it found to do is done or waits for its time. */
   look(): Promise<void>;
 }
@@ -31,10 +35,17 @@ export function openDeliverer(parts: DelivererParts): Deliverer {
   const watch = every(limits.deskLookMs, parts.timers, () => desk.look());
   const tend = every(limits.eventsTendedMs, parts.timers, () => tendEvents(parts.ledger));
   const deployment = every(limits.deploymentLookMs, parts.timers, () => lookAtDeployment(parts));
+  let backlog: WebhookBacklog | null = null;
+  const waiting = every(limits.backlogLookMs, parts.timers, async () => {
+    backlog = await parts.ledger.backlog();
+  });
   return {
+    get backlog() {
+      return backlog;
+    },
     look: () => desk.look(),
     async [Symbol.asyncDispose]() {
-      await Promise.all([watch.stop(), tend.stop(), deployment.stop()]);
+      await Promise.all([watch.stop(), tend.stop(), deployment.stop(), waiting.stop()]);
       await desk.leave();
     },
   };
@@ -87,7 +98,9 @@ class Desk {
   private async lookOnce(): Promise<void> {
     const work = await this.parts.ledger.takeDesk(this.parts.holder);
     this.has = work !== null;
-    if (work === null || this.ending.signal.aborted) return;
+    if (work === null) return;
+    this.parts.telemetry.eventsGivenOut(work.givenOut);
+    if (this.ending.signal.aborted) return;
     for (const delivery of work.due) this.begin(delivery);
     if (work.more) this.lookAgain = true;
   }

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { gaugeKeys } from "../../src/telemetry/gauges.ts";
 import { lifecycleEvent, lifecycleEventNames } from "../../src/telemetry/lifecycle-events.ts";
 import { openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry } from "../../src/telemetry/telemetry.ts";
@@ -17,7 +18,7 @@ async function tellEverything(): Promise<{
   const destination = { write: (text: string) => void lines.push(text), flush: () => undefined };
   const log = openLog({ level: "debug", format: "json", terminal: false, destination });
   using telemetry = openTelemetry({ log, secrets: [] });
-  telemetry.watchRunningGenerations(() => 0);
+  telemetry.watch(Object.fromEntries(gaugeKeys.map((key) => [key, () => 0])));
   const requestId = "req_1";
   telemetry.requestEnded({
     requestId,
@@ -39,6 +40,7 @@ async function tellEverything(): Promise<{
       cachedInputTokens: 1,
       chargedNanos: 1n,
       firstOutputMs: 1,
+      longestSilenceMs: 25,
       totalMs: 1,
     },
   });

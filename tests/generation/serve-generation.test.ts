@@ -27,6 +27,7 @@ function begin(faults: {
   readonly onEvents?: () => void;
   readonly onAdmitted?: () => void;
   readonly onReduced?: () => boolean;
+  readonly monotonicMs?: () => number;
 }) {
   const orders: AdmitOrder[] = [];
   const settlements: Settlement[] = [];
@@ -125,7 +126,7 @@ function begin(faults: {
         settling: (id) => void settling.push(`${id}, ${String(settlements.length)} sent`),
         drop: (id) => void leases.delete(id),
       },
-      monotonicMs: () => performance.now(),
+      monotonicMs: faults.monotonicMs ?? (() => performance.now()),
     },
   );
   return {
@@ -171,6 +172,27 @@ describe("serving a generation", () => {
     // Before it is sent: the store may close the reservation in the same moment as it is asked to renew it.
     expect(one.settling).toEqual(["req_1, 0 sent"]);
     expect(one.leases.size).toBe(0);
+  });
+
+  it("tells the longest wait between two pieces; usage that comes alone is none", async () => {
+    let nowMs = 0;
+    const one = begin({ monotonicMs: () => nowMs });
+    const sink = await one.sink;
+    const pass = (ms: number, batch: Parameters<typeof sink.events>[0]): void => {
+      nowMs += ms;
+      sink.events(batch, usage);
+    };
+    const text = { type: "text-delta", text: "a" } as const;
+    pass(500, [{ type: "text-start" }]);
+    pass(300, [text]);
+    pass(10, [text]);
+    pass(20, []);
+    pass(20, [text]);
+    pass(30, [text, { type: "text-end" }]);
+    nowMs += 100;
+    sink.end(finished);
+    await one.ended;
+    expect(one.facts()).toMatchObject({ firstOutputMs: 800, longestSilenceMs: 40, totalMs: 980 });
   });
 
   it("ends an answer whose writer breaks, and charges nothing for it", async () => {

@@ -147,8 +147,10 @@ describe("a pool of threads", () => {
       await done;
     }
     expect(pool.threads.opened).toBe(1);
+    expect(pool.pool.load).toEqual({ waiting: 0, busy: 0 });
     const all = ["A3", "B1", "C1"].map((name) => pool.run(name));
     expect(pool.threads.opened).toBe(2);
+    expect(pool.pool.load).toEqual({ waiting: 1, busy: 2 });
     for (const name of ["A3", "B1", "C1"]) await pool.end(name);
     await Promise.all(all);
     await pool.pool[Symbol.asyncDispose]();

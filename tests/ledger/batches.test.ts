@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { openBatches, type Batches, type BatchOrder } from "../../src/ledger/postgres/batches.ts";
 import type { Row } from "../../src/ledger/row.ts";
+import type { StoreGroup } from "../../src/ledger/store-operations.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 
 // What waits for PostgreSQL goes as one statement, and yet each order is answered for itself. Here the server is the test.
@@ -32,6 +33,7 @@ function openServer(): {
   readonly asked: Asked[];
   readonly clock: { nowMs: number };
   readonly outcomes: Map<string, unknown>;
+  readonly groups: readonly StoreGroup[];
   readonly send: (...orders: readonly (string | Order)[]) => void;
   /** Time passes, timers come due. */
   readonly wait: (ms: number) => Promise<void>;
@@ -39,6 +41,7 @@ function openServer(): {
   const asked: Asked[] = [];
   const clock = { nowMs: 0 };
   const outcomes = new Map<string, unknown>();
+  const groups: StoreGroup[] = [];
   const timers: { readonly atMs: number; readonly run: () => void }[] = [];
   const ask: Batches<Order> = openBatches<Order>(
     {
@@ -60,6 +63,7 @@ function openServer(): {
       statement: { name: "test", text: "" },
       values: (orders, lockMs) => [orders.map(({ name }) => name), lockMs],
       busyMs: 5_000,
+      onGroup: (group) => void groups.push(group),
       monotonicMs: () => clock.nowMs,
       timers: {
         set: (run, delayMs) => timers.push({ atMs: clock.nowMs + delayMs, run }),
@@ -71,6 +75,7 @@ function openServer(): {
     asked,
     clock,
     outcomes,
+    groups,
     send(...orders) {
       for (const one of orders) {
         const order = typeof one === "string" ? orderOf(one) : one;
@@ -100,10 +105,11 @@ const namesOf = (asked: readonly Asked[]): readonly string[] =>
 
 describe("batches of orders", () => {
   test("a lone order goes at once, and what comes meanwhile shares the next statement", async () => {
-    const { asked, outcomes, send } = openServer();
+    const { asked, clock, groups, outcomes, send } = openServer();
     send("a1");
     await settled();
     expect(namesOf(asked)).toEqual(["a1"]);
+    clock.nowMs += 7;
     send("b1", "c1");
     await settled();
     send("d1");
@@ -112,8 +118,13 @@ describe("batches of orders", () => {
     asked[0]?.answer();
     await settled();
     expect(namesOf(asked)).toEqual(["a1", "b1 c1 d1"]);
+    clock.nowMs += 5;
     asked[1]?.answer();
     await settled();
+    expect(groups).toEqual([
+      { calls: 1, ms: 7 },
+      { calls: 3, ms: 5 },
+    ]);
     expect(Object.fromEntries(outcomes)).toEqual({ a1: "a1", b1: "b1", c1: "c1", d1: "d1" });
     send("e1");
     await settled();

@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { openLeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { AdmitOrder, Ledger } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger, type SqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import type { StoreGroup } from "../../src/ledger/store-operations.ts";
 import type { StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { checkpointMisdatedEntries } from "./misdated-entries.ts";
 import { auditProblems, codeOf, defaultSettings, temporaryLedger } from "./support.ts";
@@ -46,6 +47,40 @@ async function admitOne(ledger: Ledger, key: string): Promise<AdmitOrder> {
 }
 
 describe("the ledger in its thread", () => {
+  test("tells how long its commits took and how many calls shared each, and how long a request waited", async () => {
+    using file = temporaryLedger();
+    const groups: StoreGroup[] = [];
+    const steps: string[] = [];
+    await using ledger = await openSqliteLedger(
+      { ...defaultSettings, path: file.path },
+      {
+        now: Date.now,
+        onGroup: (group) => void groups.push(group),
+        telemetry: {
+          ledgerRetry: () => undefined,
+          ledgerAnswered: (step, ms) => void steps.push(`${step} ${ms >= 0 ? "ended" : "began"}`),
+        },
+      },
+    );
+    const key = await newKey(ledger);
+    groups.length = 0;
+    const caller = await ledger.authorize(key, true);
+    expect(groups, "authorizing waits for no disk").toEqual([]);
+    const orders = Array.from({ length: 3 }, () => orderOf(caller));
+    const admitting = Promise.all(orders.map((order) => ledger.admit(order)));
+    expect(ledger.waiting()).toBe(3);
+    await admitting;
+    expect(ledger.waiting()).toBe(0);
+    expect(groups.map(({ calls }) => calls)).toEqual([3]);
+    expect(groups[0]?.ms).toBeGreaterThan(0);
+    const [first = orderOf(caller)] = orders;
+    await ledger.settle(settlementOf(first));
+    const refused = { ...orderOf(caller), inputBound: 10 ** 12 };
+    await expect(ledger.admit(refused)).rejects.toMatchObject({ code: "insufficient_credit" });
+    const asked = ["authorize", "admit", "admit", "admit", "settle", "admit"];
+    expect(steps).toEqual(asked.map((step) => `${step} ended`));
+  });
+
   test("32 callers at once on two ledgers of one file: every account is exact", async () => {
     using file = temporaryLedger();
     await using service = await open(file.path);

@@ -112,8 +112,8 @@ test("metrics are those of all processes, of one that is silent as before, and o
   ];
   first.leasesLost({ count: 2 });
   second.leasesLost({ count: 3 });
-  first.watchRunningGenerations(() => 4);
-  second.watchRunningGenerations(() => 5);
+  first.watch({ runningGenerations: () => 4 });
+  second.watch({ runningGenerations: () => 5 });
   let silent = false;
   const servingOf = (process: number, telemetry: ServiceTelemetry): Serving => ({
     process,

@@ -30,7 +30,7 @@ openDeliverer({
   timers,
   monotonicMs: () => performance.now(),
   isDeploymentUp: () => Promise.resolve(null),
-  telemetry: { lifecycle: () => undefined },
+  telemetry: { lifecycle: () => undefined, eventsGivenOut: () => undefined },
 });
 
 /** Credits one account again and again; some amounts are refused, so that their transactions leave nothing. */

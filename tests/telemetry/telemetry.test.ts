@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { failureKinds } from "../../src/failure.ts";
 import { wireFormats } from "../../src/formats/formats.ts";
 import { knownRequests } from "../../src/http/routes.ts";
+import { eventTypes } from "../../src/ledger/event-record.ts";
 import type { SettlementOutcome } from "../../src/ledger/receipt.ts";
 import { watchLateness } from "../../src/telemetry/lateness.ts";
 import type { GenerationFacts, RequestFacts } from "../../src/telemetry/events.ts";
@@ -57,6 +58,7 @@ const generation: GenerationFacts = {
   cachedInputTokens: 5,
   chargedNanos: 1_500_000_000n,
   firstOutputMs: 40,
+  longestSilenceMs: 25,
   totalMs: 700.04,
 };
 
@@ -113,10 +115,35 @@ describe("a request that ended", () => {
       "tributary_credit_charged_total 3",
       'tributary_first_output_seconds_bucket{le="0.025",format="messages"} 0',
       'tributary_first_output_seconds_bucket{le="0.05",format="messages"} 2',
+      // (700.04 - 40) ms for the 33 tokens behind the first.
+      'tributary_time_per_output_token_seconds_bucket{le="0.01",format="messages"} 0',
+      'tributary_time_per_output_token_seconds_bucket{le="0.025",format="messages"} 2',
+      'tributary_longest_silence_seconds_bucket{le="0.01",format="messages"} 0',
+      'tributary_longest_silence_seconds_bucket{le="0.025",format="messages"} 2',
       'tributary_generation_seconds_bucket{le="0.5",format="messages"} 0',
       'tributary_generation_seconds_bucket{le="1",format="messages"} 2',
     ])
       expect(metrics.split("\n")).toContain(line);
+  });
+
+  it("is a refused admission where nothing was generated, and only where something might have been", async () => {
+    const { telemetry } = open();
+    const refused = { ...request, status: 402, failureCode: "budget_exceeded", generation: null };
+    telemetry.requestEnded(refused);
+    telemetry.requestEnded({ ...refused, generation });
+    telemetry.requestEnded({ ...refused, route: "/v1/models" });
+    const metrics = await telemetry.metricsText();
+    expect(valueOf(metrics, 'tributary_admission_refusals_total{code="budget_exceeded"}')).toBe(1);
+    expect(valueOf(metrics, 'tributary_failures_total{code="budget_exceeded"}')).toBe(3);
+  });
+
+  it("has no time of a token where it did not end well, or had one token", async () => {
+    const { telemetry } = open();
+    telemetry.requestEnded({ ...request, generation: { ...generation, outcome: "cancelled" } });
+    telemetry.requestEnded({ ...request, generation: { ...generation, outputTokens: 1 } });
+    const metrics = await telemetry.metricsText();
+    const name = 'tributary_time_per_output_token_seconds_count{format="messages"}';
+    expect(valueOf(metrics, name)).toBe(0);
   });
 
   it.each(Object.entries(failureKinds))("with %s is logged as its row says", (code, kind) => {
@@ -171,7 +198,7 @@ describe("the process", () => {
   it("shows its running generations and memory, and what dashboards for Node.js ask for", async () => {
     const { log } = open();
     const telemetry = openTelemetry({ log, secrets: [], defaultMetrics: true });
-    telemetry.watchRunningGenerations(() => 3);
+    telemetry.watch({ runningGenerations: () => 3 });
     const metrics = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const value = (name: string): number => valueOf(metrics, name);
@@ -180,6 +207,7 @@ describe("the process", () => {
     expect(value("tributary_heap_used_bytes")).toBeGreaterThan(1e6);
     expect(value("process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(metrics).toContain("# TYPE nodejs_gc_duration_seconds histogram\n");
+    expect(metrics).not.toMatch(/^# TYPE \S+_total gauge$/m);
     for (const [, name = ""] of metrics.matchAll(/^# TYPE (\S+)/gm))
       expect(name).toMatch(/^(?:tributary|process|nodejs)_/);
     const startedSeconds = performance.timeOrigin / 1_000;
@@ -233,6 +261,9 @@ describe("a counter", () => {
       telemetry.requestEnded({ ...request, method, route, status: Number(status) });
     for (const operation of ["settle", "renew", "expire"])
       telemetry.ledgerRetry({ operation, cause: null });
+    for (const step of ["authorize", "admit", "settle"] as const) telemetry.ledgerAnswered(step, 1);
+    telemetry.ledgerCommitted({ calls: 3, ms: 2 });
+    telemetry.eventsGivenOut(eventTypes);
     const after = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const series = (text: string): readonly string[] =>
@@ -252,7 +283,7 @@ describe("a counter", () => {
 
   it("has a name and a kind that Prometheus likes", async () => {
     const { telemetry } = open();
-    telemetry.watchRunningGenerations(() => 0);
+    telemetry.watch({ runningGenerations: () => 0 });
     const metrics = await telemetry.metricsText();
     telemetry[Symbol.dispose]();
     const heads = [...metrics.matchAll(/^# HELP (\S+) (.+)\n# TYPE (\S+) (\S+)\n/gm)];

@@ -27,6 +27,7 @@ function open(ledger: StoreLedger, holder = "one") {
   const timers = openManualTimers();
   const posted: Posted[] = [];
   const lines: string[] = [];
+  const givenOut: string[] = [];
   const deployment: { up: boolean | null } = { up: null };
   const deliverer: Deliverer = openDeliverer({
     ledger,
@@ -39,13 +40,17 @@ function open(ledger: StoreLedger, holder = "one") {
         posted.push({ delivery, signal, answer: resolve });
         signal.addEventListener("abort", () => resolve(refused));
       }),
-    telemetry: { lifecycle: (event) => void lines.push(event) },
+    telemetry: {
+      lifecycle: (event) => void lines.push(event),
+      eventsGivenOut: (types) => void givenOut.push(...types),
+    },
   });
   return {
     deliverer,
     timers,
     posted,
     lines,
+    givenOut,
     deployment,
     positions: () => posted.map(({ delivery }) => delivery.event.position),
   };
@@ -140,6 +145,29 @@ test("a webhook whose tries are used up is logged once", async () => {
   expect(lines).toEqual(["webhook failing"]);
   await deliverer.look();
   expect(posted).toHaveLength(10);
+});
+
+test("what waits for active webhooks is counted every 15 seconds, and what was given out once", async () => {
+  await using stage = await openSqliteStage();
+  const { ledger } = stage;
+  const { record } = await ledger.createWebhook(hook);
+  const { record: paused } = await ledger.createWebhook(hook);
+  const one = await ledger.createAccount("shop", 1n);
+  await ledger.creditAccount(one.id, 1n, null);
+  const { deliverer, givenOut, posted, timers } = open(ledger);
+  await using _ = deliverer;
+  await deliverer.look();
+  expect(deliverer.backlog).toBeNull();
+  await ledger.changeWebhook(paused.id, { status: "paused" });
+  timers.advance(limits.backlogLookMs);
+  await until(() => deliverer.backlog !== null);
+  expect(deliverer.backlog).toEqual({ pending: 2, failing: 0 });
+  expect(givenOut).toEqual(["account.credited", "account.credited"]);
+  posted.find(({ delivery }) => delivery.webhookId === record.id)?.answer(done);
+  const page = { id: record.id, state: "delivered", before: null, rowsMax: 2 } as const;
+  for (;;) if ((await ledger.pageDeliveries(page)).length === 1) break;
+  timers.advance(limits.backlogLookMs);
+  await until(() => deliverer.backlog?.pending === 1);
 });
 
 test("the deployment is looked at every ten seconds; what is not known is not noted", async () => {

@@ -17,10 +17,17 @@ import {
   rotateWebhook,
   showWebhook,
   testWebhook,
+  webhookBacklog,
 } from "./webhook-administration.ts";
 
 /** Operations about webhooks and events that only read. */
-export const eventLooks = { listWebhooks, pageDeliveries, pageEvents, showWebhook };
+export const eventLooks = {
+  listWebhooks,
+  pageDeliveries,
+  pageEvents,
+  showWebhook,
+  webhookBacklog,
+};
 
 /** Operations about webhooks and events that write. */
 export const eventChanges = {

@@ -22,6 +22,8 @@ export interface DeskOrder {
 export interface DeskWork {
   /** The first of each account's that is due, for each webhook. */
   readonly due: readonly DueDelivery[];
+  /** The types of what this call gave out. */
+  readonly givenOut: readonly string[];
   /** Whether more was in the outbox than one call takes. */
   readonly more: boolean;
 }
@@ -41,8 +43,9 @@ export function* takeDesk({ holder, seed }: DeskOrder, { nowMs }: Context): Step
       holder,
       nowMs + limits.deskLeaseMs,
     );
-  const published = yield* publish(numberOf(desk, "positions"), seed, nowMs);
-  return { due: yield* findDue(nowMs), more: published === limits.eventsTakenMax };
+  const givenOut = yield* publish(numberOf(desk, "positions"), seed, nowMs);
+  const more = givenOut.length === limits.eventsTakenMax;
+  return { due: yield* findDue(nowMs), givenOut, more };
 }
 
 /** Gives the desk back, so that another process may have it at once. */
@@ -151,13 +154,13 @@ function isHalfOver(desk: Row, nowMs: number): boolean {
   return leftMs < limits.deskLeaseMs / 2 || leftMs > limits.deskLeaseMs;
 }
 
-/** Gives what is in the outbox its positions, and each webhook its deliveries; answers how many events that were. */
-function* publish(positions: number, seed: string, nowMs: number): Steps<number> {
+/** Gives what is in the outbox its positions, and each webhook its deliveries; answers of which types they were. */
+function* publish(positions: number, seed: string, nowMs: number): Steps<readonly string[]> {
   const rows = yield* ask(
     `select sequence, type, account_id, key_id, entry, at_ms, facts_json from tributary.outbox
      order by sequence limit ${String(limits.eventsTakenMax)}`,
   );
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return [];
   // A ledger that was moved or restored may have positions that its desk does not know of.
   const highest = yield* askOne(
     "select coalesce(max(position), 0) as highest from tributary.event",
@@ -172,7 +175,7 @@ function* publish(positions: number, seed: string, nowMs: number): Steps<number>
     yield* publishOne(event, webhooks, nowMs);
   }
   yield* ask("update tributary.event_desk set positions = $1 where id = 1", position);
-  return rows.length;
+  return rows.map((row) => textOf(row, "type"));
 }
 
 function* publishOne(

@@ -316,3 +316,23 @@ function deliveryOf(row: Row): DeliveryRecord {
     durationMs: numberOrNullOf(row, "duration_ms"),
   };
 }
+
+/** What of webhooks has not gone well, or not yet. */
+export interface WebhookBacklog {
+  /** Deliveries of active webhooks that wait for their first or their next try. */
+  readonly pending: number;
+  /** Webhooks of which an event used up its tries. */
+  readonly failing: number;
+}
+
+/** Adds it up: by the index of what is pending, which delivered events are not in. */
+export function* webhookBacklog(): Steps<WebhookBacklog> {
+  const row = yield* askOne(
+    `select (select count(*) from tributary.webhook w join tributary.delivery d on d.webhook_id = w.id
+         where w.status = 'active' and d.state = 'pending') as pending,
+       (select count(*) from tributary.webhook
+         where status = 'active' and failing_since_ms is not null) as failing`,
+  );
+  if (row === null) return { pending: 0, failing: 0 };
+  return { pending: numberOf(row, "pending"), failing: numberOf(row, "failing") };
+}

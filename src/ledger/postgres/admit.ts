@@ -16,7 +16,7 @@ import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
 import { type Clock, type Database, isLostAnswer } from "./database.ts";
-import type { PostgresOperations } from "../store-operations.ts";
+import type { PostgresOperations, StoreGroup } from "../store-operations.ts";
 
 /** What `admit` decides by. */
 export interface AdmitRules {
@@ -45,6 +45,7 @@ interface AskedOrder extends AdmitOrder, BatchOrder {
 }
 
 interface AdmitParts {
+  readonly onGroup: ((group: StoreGroup) => void) | undefined;
   readonly clock: Clock;
   readonly payGrant: (account: AccountId) => Promise<unknown>;
 }
@@ -53,11 +54,12 @@ interface AdmitParts {
 export function openAdmit(
   database: Database,
   rules: OwnedRules,
-  { clock, payGrant }: AdmitParts,
+  { clock, onGroup, payGrant }: AdmitParts,
 ): PostgresOperations["admit"] {
   const batches = openBatches<AskedOrder>(database, {
     statement: admit,
     busyMs: rules.busyMs,
+    onGroup,
     values: (orders, lockMs) => [
       ...valuesOf(orders, rules),
       lockMs,

@@ -2,6 +2,7 @@ import { limits } from "../../limits.ts";
 import { quietTimers, type Timers } from "../../timers.ts";
 import { numberOf, type Row } from "../row.ts";
 import { StoreFault } from "../store-fault.ts";
+import type { StoreGroup } from "../store-operations.ts";
 import type { Database, Statement } from "./database.ts";
 
 // What waits goes as one statement: while one is under way, what comes meanwhile shares the next one. A statement is one
@@ -29,6 +30,7 @@ export interface BatchParts<Order extends BatchOrder> {
   values(orders: readonly Order[], lockMs: number | null): readonly unknown[];
   /** How long an order waits until it is sent, at most. */
   readonly busyMs: number;
+  readonly onGroup?: ((group: StoreGroup) => void) | undefined;
   readonly monotonicMs?: () => number;
   readonly timers?: Timers;
 }
@@ -143,8 +145,10 @@ class Gathering<Order extends BatchOrder> {
     const { statement } = this.parts;
     const orders = batch.map(({ order }) => order);
     const rows = new Map<number, Row>();
+    const beganMs = this.nowMs();
     for (const row of await this.database.query(statement, ...this.parts.values(orders, lockMs)))
       rows.set(numberOf(row, "place"), row);
+    this.parts.onGroup?.({ calls: batch.length, ms: this.nowMs() - beganMs });
     for (const [index, one] of batch.entries()) {
       const row = rows.get(index + 1);
       if (row !== undefined) one.resolve(row);

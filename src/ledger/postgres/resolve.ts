@@ -3,7 +3,7 @@ import type { Settlement } from "../ledger.ts";
 import { bigOf, idOf, numberOf, textOf } from "../row.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
 import type { Clock, Database } from "./database.ts";
-import type { PostgresOperations } from "../store-operations.ts";
+import type { PostgresOperations, StoreGroup } from "../store-operations.ts";
 import type { PostgresPresence } from "./presence.ts";
 
 const settle = {
@@ -39,6 +39,7 @@ interface ResolveParts {
   readonly busyMs: number;
   readonly clock: Clock;
   readonly leaseMs: number;
+  readonly onGroup: ((group: StoreGroup) => void) | undefined;
   readonly presence: PostgresPresence | null;
 }
 
@@ -49,6 +50,7 @@ export function openResolve(database: Database, parts: ResolveParts): Resolve {
   const batches = openBatches<Settlement & BatchOrder>(database, {
     statement: settle,
     busyMs: parts.busyMs,
+    onGroup: parts.onGroup,
     values: (orders, lockMs) => [...valuesOf(orders), lockMs, clock()],
   });
   return {

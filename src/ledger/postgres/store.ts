@@ -12,6 +12,7 @@ import type {
   OperationName,
   PostgresOperations,
   StoreClient,
+  StoreGroup,
 } from "../store-operations.ts";
 import { limits } from "../../limits.ts";
 import { findPooling } from "./pooler.ts";
@@ -36,6 +37,7 @@ export interface PostgresStoreParts {
   readonly serves?: true;
   /** Called where a pooler in transaction mode is in front of the server. */
   readonly onPooled?: () => void;
+  readonly onGroup?: (group: StoreGroup) => void;
   /** False: where there is no ledger none is made. */
   readonly creates?: boolean;
   /** Absent: a server that is not up yet fails the start at once, as commands want it. */
@@ -72,7 +74,8 @@ export async function connectPostgresStore(
       { cause: error },
     );
   }
-  const operations = openOperations(database, settings, { clock, presence });
+  const { onGroup } = parts;
+  const operations = openOperations(database, settings, { clock, onGroup, presence });
   const owned = opened.move();
   return {
     call: (operation, argument) => apply(operations, operation, argument),
@@ -87,7 +90,15 @@ function whenUp<Value>(work: () => Promise<Value>, startWait?: StartWait): Promi
 function openOperations(
   database: Database,
   settings: PostgresStoreSettings,
-  { clock, presence }: { readonly clock: Clock; readonly presence: PostgresPresence | null },
+  {
+    clock,
+    onGroup,
+    presence,
+  }: {
+    readonly clock: Clock;
+    readonly onGroup: PostgresStoreParts["onGroup"];
+    readonly presence: PostgresPresence | null;
+  },
 ): PostgresOperations {
   const { busyMs = limits.ledgerBusyMs, leaseMs } = settings;
   const administration = openAdministration(database, clock);
@@ -98,9 +109,9 @@ function openOperations(
     admit: openAdmit(
       database,
       { ...settings, busyMs, owner: presence?.owner ?? null },
-      { clock, payGrant },
+      { clock, onGroup, payGrant },
     ),
-    ...openResolve(database, { busyMs, clock, leaseMs, presence }),
+    ...openResolve(database, { busyMs, clock, leaseMs, onGroup, presence }),
     ...administration,
     ...openBooks(database, settings, clock),
     checkpoint: openCheckpoint(database, clock),

@@ -17,7 +17,12 @@ export type ToWorker =
 export type FromWorker =
   | { readonly type: "open" }
   | { readonly type: "unusable"; readonly error: AnswerError }
-  | { readonly type: "answers"; readonly answers: readonly NumberedAnswer[] };
+  | {
+      readonly type: "answers";
+      readonly answers: readonly NumberedAnswer[];
+      /** How long they took together, where one commit that waits for the disk is behind them. */
+      readonly commitMs?: number;
+    };
 
 /**
  * A call that was under way for long, since its process was stopped, gets the time of its arrival: by its old time the

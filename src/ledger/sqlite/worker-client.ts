@@ -7,7 +7,7 @@ import {
   type NumberedCall,
   type ToWorker,
 } from "./thread-messages.ts";
-import type { OperationName, StoreClient } from "../store-operations.ts";
+import type { OperationName, StoreClient, StoreGroup } from "../store-operations.ts";
 import { StoreFault } from "../store-fault.ts";
 import type { StoreSettings } from "./store.ts";
 
@@ -31,6 +31,7 @@ export interface StoreClientParts {
   readonly now: () => number;
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs?: () => number;
+  readonly onGroup?: (group: StoreGroup) => void;
 }
 
 interface Pending {
@@ -48,15 +49,15 @@ interface Connection {
 /** Opens a line and waits until the ledger is open; where it ends, the next call opens another. */
 export async function connectStore(
   openLine: OpenStoreLine,
-  { monotonicMs = () => performance.now(), now }: StoreClientParts,
+  { monotonicMs = () => performance.now(), now, onGroup }: StoreClientParts,
 ): Promise<StoreClient> {
   let lastId = 0;
   let closed = false;
   let unsent: NumberedCall[] = [];
   let connection: Connection | null = null;
   let waitingForLine = 0;
-  const reopen = openReopening(() => connect(openLine, forget), monotonicMs);
-  connection = await connect(openLine, forget);
+  const reopen = openReopening(() => connect(openLine, { forget, onGroup }), monotonicMs);
+  connection = await connect(openLine, { forget, onGroup });
 
   function forget(ended: StoreLine): void {
     // What is unsent is rejected with what was sent, and must not reach the next line.
@@ -177,7 +178,13 @@ function tooMany(): StoreFault {
 
 async function connect(
   openLine: OpenStoreLine,
-  forget: (ended: StoreLine) => void,
+  {
+    forget,
+    onGroup,
+  }: {
+    readonly forget: (ended: StoreLine) => void;
+    readonly onGroup: StoreClientParts["onGroup"];
+  },
 ): Promise<Connection> {
   const pending = new Map<number, Pending>();
   const opened = Promise.withResolvers<void>();
@@ -199,6 +206,8 @@ async function connect(
             // The id names the call, and with it the type of its answer.
             else waiting?.resolve(answer.value as never);
           }
+          if (message.commitMs !== undefined)
+            onGroup?.({ calls: message.answers.length, ms: message.commitMs });
           return;
         default:
           message satisfies never;

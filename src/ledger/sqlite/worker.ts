@@ -10,6 +10,7 @@ import {
   answerToData,
   arrivedCall,
   type FromWorker,
+  type NumberedAnswer,
   type NumberedCall,
   type ToWorker,
 } from "./thread-messages.ts";
@@ -33,16 +34,17 @@ function serve(port: MessagePort, settings: StoreSettings): void {
     const calls: NumberedCall[] = [];
     const closing = drain(port, first, calls);
     // The commit of light calls needs no sync, so that no light call waits for one.
-    commit(
-      store,
-      calls.filter((call) => isLight(call)),
-      send,
-    );
-    commit(
+    const light = calls.filter((call) => isLight(call));
+    for (const answers of commit(store, light)) send({ type: "answers", answers });
+    let beganMs = performance.now();
+    for (const answers of commit(
       store,
       calls.filter((call) => !isLight(call)),
-      send,
-    );
+    )) {
+      const endedMs = performance.now();
+      send({ type: "answers", answers, commitMs: endedMs - beganMs });
+      beganMs = endedMs;
+    }
     if (!closing) return;
     store[Symbol.dispose]();
     port.close();
@@ -63,19 +65,15 @@ function drain(port: MessagePort, first: ToWorker, calls: NumberedCall[]): boole
   return false;
 }
 
-function commit(
+function* commit(
   store: SqliteStore,
   calls: readonly NumberedCall[],
-  send: (message: FromWorker) => void,
-): void {
+): Generator<readonly NumberedAnswer[]> {
   for (let from = 0; from < calls.length; from += limits.ledgerGroupMax) {
     const group = calls.slice(from, from + limits.ledgerGroupMax);
     const ids = group.map((call) => call.id);
-    // Posted after the commit: an answer that leaves this thread is on the disk.
-    const answers = store
-      .execute(group)
-      .map((answer, index) => answerToData(ids[index] ?? -1, answer));
-    send({ type: "answers", answers });
+    // Given after the commit: an answer that leaves this thread is on the disk.
+    yield store.execute(group).map((answer, index) => answerToData(ids[index] ?? -1, answer));
   }
 }
 
