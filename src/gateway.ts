@@ -12,7 +12,7 @@ import { newId } from "./new-id.ts";
 import { openRefusals, type Refusal, type Refusals } from "./http/refusal-log.ts";
 import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
 import { knownRequests } from "./http/routes.ts";
-import { type ListeningServer, listen } from "./http/server.ts";
+import { listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
 import { beginOfDefault } from "./ledger/administration/price-administration.ts";
 import { type LeaseKeeper, openLeaseKeeper } from "./ledger/lease-keeper.ts";
@@ -140,7 +140,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   opened.defer(drain);
   const owned = opened.move();
   return {
-    address: addressOf(server),
+    address: { host: server.host, port: server.port, url: server.url },
     first,
     metrics: () => service.metrics(),
     describe: () => deployment.describe(),
@@ -340,10 +340,4 @@ export function connectEngine({ apiKey, contextTokens, url }: EngineAddress): De
     },
     { now: Date.now, newId },
   );
-}
-
-function addressOf(server: ListeningServer): Gateway["address"] {
-  const { host, port } = server;
-  const name = host.includes(":") ? `[${host}]` : host;
-  return { host, port, url: `http://${name}:${String(port)}` };
 }

@@ -64,6 +64,10 @@ export const limits = {
   readSliceLines: 32,
   /** Requests that one connection may have sent without having been answered; what comes behind them is not looked at. */
   pipelinedRequestsMax: 2,
+  /** A handshake of TLS is two round trips; a connection without one holds a place. */
+  tlsHandshakeMs: 10_000,
+  /** How often files of certificates are looked at: two small reads, and a renewal has days. */
+  certificateLookMs: 10_000,
   /** Descriptors that are no caller's and no deployment's: ledger, files, logs, threads, the operator. */
   descriptorsReserved: 128,
   /** How long the log is quiet after it said that there is no connection left. */

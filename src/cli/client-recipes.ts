@@ -22,8 +22,14 @@ export function firstCurl({ key, url }: Access): Recipe {
   return {
     title: "A first request",
     language: "sh",
-    text: `curl ${url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"messages":[{"role":"user","content":"${question}"}]}'`,
+    text: `curl ${curlAddress(url)}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"messages":[{"role":"user","content":"${question}"}]}'`,
   };
+}
+
+/** A unix socket is named beside the address, which then has any host. */
+function curlAddress(url: string): string {
+  const [, path] = /^unix:(.+)$/.exec(url) ?? [];
+  return path === undefined ? url : `--unix-socket ${path} http://localhost`;
 }
 
 /** One request of each format, streamed and not. */

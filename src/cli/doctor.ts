@@ -253,6 +253,7 @@ function trialConfig(config: Config, folder: string): Config {
     ...config,
     host: "127.0.0.1",
     port: 0,
+    tls: null,
     database: { kind: "sqlite", path: join(folder, "ledger.sqlite") },
     sqliteSynchronous: "normal",
     firstAccount: "make",

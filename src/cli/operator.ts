@@ -3,6 +3,7 @@ import type {
   OperatorRole,
 } from "../ledger/administration/operator-administration.ts";
 import type { AuditFacts, AuditRow } from "../ledger/administration/audit.ts";
+import { urlOf } from "../network/http-server.ts";
 import { loginLink } from "../operators/login-link.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
@@ -54,8 +55,7 @@ export function loginAddress(shell: Shell): string {
   const { operator } = ensureConfig(shell);
   if (operator === null)
     throw misuse("TRIBUTARY_OPERATOR_PORT=off: the service listens for operators nowhere.");
-  const { host, port, publicUrl } = operator;
-  return publicUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`;
+  return operator.publicUrl ?? urlOf(operator);
 }
 
 /** `operator list` */

@@ -19,6 +19,8 @@ import { CommandError, type Shell } from "./command.ts";
 import { openProgress, type Progress, type ProgressDisplay } from "./progress.ts";
 import { entryUrl } from "../worker-url.ts";
 import { ensureConfig } from "./settings.ts";
+import { CertificateError, readCertificate } from "../network/certificate.ts";
+import { socketPathOf } from "../network/http-server.ts";
 import { watchStopSignals } from "./stop-signals.ts";
 import { watchYoungSpace } from "./young-space.ts";
 
@@ -94,6 +96,22 @@ export async function serve(shell: Shell): Promise<null> {
   return null;
 }
 
+/** Before anything is opened, and with several processes before each of them would fail by itself. */
+async function ensureCertificates({ operator, tls }: Config): Promise<void> {
+  const pairs = [
+    { prefix: "TRIBUTARY", files: tls },
+    { prefix: "TRIBUTARY_OPERATOR", files: operator?.tls ?? null },
+  ];
+  for (const { files, prefix } of pairs) {
+    if (files === null) continue;
+    await readCertificate(files).catch((error: unknown) => {
+      if (!(error instanceof CertificateError)) throw error;
+      const words = `${prefix}_TLS_CERTIFICATE_FILE, ${prefix}_TLS_KEY_FILE: ${error.message}`;
+      throw new CommandError("cannot_listen", 2, words);
+    });
+  }
+}
+
 /** The listener of operators, over a ledger of its own: what they read and change holds up no request. */
 async function openOperators(
   config: Config,
@@ -118,6 +136,7 @@ async function openOperators(
       version,
       prices: config.prices,
       privateAddresses: config.webhookPrivate,
+      onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });
     telemetry.lifecycle("operators listening", { address: operators.url });
@@ -141,6 +160,7 @@ async function open(
   const { log, progress, signal, telemetry } = parts;
   const given = { telemetry, signal, onProgress: (now: Progress) => progress.report(now) };
   try {
+    await ensureCertificates(config);
     // Loaded here, so that neither --help nor a bad setting waits for all of the service.
     if (config.processes === 1)
       return await (await import("../gateway.ts")).openGateway(config, given);
@@ -167,10 +187,13 @@ function cannotListen(
   },
 ): unknown {
   const code = error instanceof Error && "code" in error ? error.code : null;
-  const remedy = listenRemedies[String(code)]?.replace("TRIBUTARY", address.prefix);
-  if (remedy === undefined) return error;
   const { exitCode, host, port, prefix } = address;
-  const words = `${prefix}_HOST=${host} ${prefix}_PORT=${String(port)}: ${remedy}`;
+  const isPath = socketPathOf(host) !== null;
+  const remedies = isPath ? socketRemedies : listenRemedies;
+  const remedy = remedies[String(code)]?.replace("TRIBUTARY", prefix);
+  if (remedy === undefined) return error;
+  const where = isPath ? "" : ` ${prefix}_PORT=${String(port)}`;
+  const words = `${prefix}_HOST=${host}${where}: ${remedy}`;
   return new CommandError("cannot_listen", exitCode, words);
 }
 
@@ -181,4 +204,12 @@ const listenRemedies: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL:
     "this machine has no such address; set TRIBUTARY_HOST to one that it has, or to 0.0.0.0",
   ENOTFOUND: "the host name has no address; set TRIBUTARY_HOST to an IP address",
+};
+
+const socketRemedies: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    "another program listens there already, or a file of another kind is there; end it, or name another path",
+  // Also where the folder is missing, as Node words it.
+  EACCES: "there is no such folder, or this user may make no file in it; make it, or name another",
+  EINVAL: "the system takes no path as long; name one of less than 100 characters",
 };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { describeKind, type Variable, variables } from "../config/environment.ts";
+import { variables } from "../config/environment.ts";
+import { describeKind, type Variable } from "../config/variable-kinds.ts";
 import type { WatchedSetting } from "../operators/watched-service.ts";
 import type { Shell } from "./command.ts";
 

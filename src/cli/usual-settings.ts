@@ -1,4 +1,5 @@
-import { type Variable, variables } from "../config/environment.ts";
+import { variables } from "../config/environment.ts";
+import type { Variable } from "../config/variable-kinds.ts";
 
 /** One line for each setting that most operators set: its name, what it means, and what stands when it is not set. */
 export function usualSettings(): string {

@@ -1,5 +1,6 @@
 import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
+import type { CertificateFiles } from "../network/certificate.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName } from "./environment.ts";
 import { type ReadText, type SettingProblem, SettingReader } from "./setting-reader.ts";
@@ -21,6 +22,7 @@ interface OperatorConfig {
   readonly spare: boolean;
   /** The address by which operators come through a proxy; null: by an address, or by `localhost`. */
   readonly publicUrl: string | null;
+  readonly tls: CertificateFiles | null;
 }
 
 const operatorPortDefault = 8_081;
@@ -47,10 +49,17 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
   const dataDir = resolve(folder, read.value("TRIBUTARY_DATA_DIR"));
   const contextTokens = read.value("TRIBUTARY_DEPLOYMENT_CONTEXT_TOKENS");
   const database = readDatabase(read, dataDir, folder);
-  const operator = readOperator(read);
+  const operator = readOperator(read, folder);
   return {
-    host: readHost(read),
+    /** A name, an address, or `unix:` and an absolute path. */
+    host: readHost(read, "TRIBUTARY_HOST", folder),
     port: readPort(read),
+    /** null: callers are listened to without TLS. */
+    tls: readCertificateFiles(
+      read,
+      { certificate: "TRIBUTARY_TLS_CERTIFICATE_FILE", key: "TRIBUTARY_TLS_KEY_FILE" },
+      folder,
+    ),
     /** Where operators are listened to; null: nowhere. */
     operator,
     /** Whether the listener of callers has /metrics. */
@@ -117,11 +126,40 @@ function readProcesses(read: SettingReader): number {
   return 1;
 }
 
-function readHost(read: SettingReader): string {
-  const host = read.value("TRIBUTARY_HOST");
+function readHost(
+  read: SettingReader,
+  name: "TRIBUTARY_HOST" | "TRIBUTARY_OPERATOR_HOST",
+  folder: string,
+): string {
+  const host = read.value(name);
+  if (host.startsWith("unix:")) {
+    const path = host.slice("unix:".length);
+    if (path === "") read.problem(name, "write it as unix:/run/tributary/callers");
+    return `unix:${resolve(folder, path)}`;
+  }
   if (!/^(?:[\w.-]+|\[?[0-9a-fA-F:.]+(?:%\w+)?\]?)$/.test(host))
-    read.problem("TRIBUTARY_HOST", "give the port in TRIBUTARY_PORT");
+    read.problem(name, `give the port in ${name.replace("HOST", "PORT")}`);
   return host.replace(/^\[|\]$/g, "");
+}
+
+/** null: neither is set, or there is a problem. */
+function readCertificateFiles(
+  read: SettingReader,
+  names: { readonly certificate: VariableName; readonly key: VariableName },
+  folder: string,
+): CertificateFiles | null {
+  const [certificateFile, keyFile] = [read.text(names.certificate), read.text(names.key)];
+  if (certificateFile === null && keyFile === null) return null;
+  for (const [name, path, other] of [
+    [names.certificate, certificateFile, names.key],
+    [names.key, keyFile, names.certificate],
+  ] as const) {
+    if (path === null) read.problem(name, `${other} is set: set both, or remove that`);
+    else if (path.includes("-----BEGIN"))
+      read.problem(name, "write the text into a file, and its path here");
+  }
+  if (certificateFile === null || keyFile === null) return null;
+  return { certificateFile: resolve(folder, certificateFile), keyFile: resolve(folder, keyFile) };
 }
 
 function readPort(read: SettingReader): number {
@@ -134,22 +172,30 @@ function readPort(read: SettingReader): number {
   return 0;
 }
 
-function readOperator(read: SettingReader): OperatorConfig | null {
-  const host = read.value("TRIBUTARY_OPERATOR_HOST").replace(/^\[|\]$/g, "");
+function readOperator(read: SettingReader, folder: string): OperatorConfig | null {
+  const host = readHost(read, "TRIBUTARY_OPERATOR_HOST", folder);
   const text = read.value("TRIBUTARY_OPERATOR_PORT");
   const publicUrl = read.value("TRIBUTARY_OPERATOR_URL");
   if (publicUrl !== null && !/^https?:$/.test(URL.parse(publicUrl)?.protocol ?? ""))
     read.problem("TRIBUTARY_OPERATOR_URL", "write it as https://operators.example.org");
+  const tls = readCertificateFiles(
+    read,
+    {
+      certificate: "TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE",
+      key: "TRIBUTARY_OPERATOR_TLS_KEY_FILE",
+    },
+    folder,
+  );
   if (text === "off") return null;
   // A port that was not asked for gives way to a program that is there already.
   if (text === null) {
     const port = read.text("TRIBUTARY_PORT") === "0" ? 0 : operatorPortDefault;
-    return { host, port, spare: true, publicUrl };
+    return { host, port, spare: !host.startsWith("unix:"), publicUrl, tls };
   }
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535)
     read.problem("TRIBUTARY_OPERATOR_PORT", "write a port such as 8081, or off");
-  return { host, port, spare: false, publicUrl };
+  return { host, port, spare: false, publicUrl, tls };
 }
 
 function readDatabase(read: SettingReader, dataDir: string, folder: string): DatabaseConfig {

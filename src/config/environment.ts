@@ -2,43 +2,47 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { limits } from "../limits.ts";
+import {
+  choice,
+  credits,
+  integer,
+  type KindValue,
+  secretFile,
+  some,
+  text,
+  type Variable,
+} from "./variable-kinds.ts";
 
 /** Names and texts, as a process gets them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** What values a variable takes; `allowed` says it in words, for documents and for problems. */
-export type VariableKind =
-  | { readonly type: "text"; readonly allowed: string }
-  | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
-  | { readonly type: "credits"; readonly maximum: number }
-  | { readonly type: "choice"; readonly values: readonly string[] }
-  /** Any of the values, with commas between them. */
-  | { readonly type: "some"; readonly values: readonly string[] };
-
-/** One setting. An empty value counts as none. */
-export interface Variable {
-  readonly kind: VariableKind;
-  /** The text that stands for "not set"; null: `otherwise` says what happens then. */
-  readonly default: string | null;
-  readonly otherwise?: string;
-  readonly meaning: string;
-  /** Its value is never shown. */
-  readonly secret?: true;
-}
 
 const dayMs = 86_400_000;
 
 /** Every setting of the service. `docs/configuration.md` is compared with this table by a test. */
 export const variables = {
   TRIBUTARY_HOST: {
-    kind: text("a host name or an IP address, without scheme and port"),
+    kind: text("a host name or an IP address, without scheme and port, or `unix:` and a path"),
     default: "127.0.0.1",
-    meaning: "where to listen; `0.0.0.0` or `::` for every interface",
+    meaning:
+      "where to listen; `0.0.0.0` or `::` for every interface; `unix:/run/tributary/callers` for a socket, which has no port",
   },
   TRIBUTARY_PORT: {
     kind: integer(0, 65_535),
     default: "8080",
     meaning: "where to listen; 0 picks a free port and prints it",
+  },
+  TRIBUTARY_TLS_CERTIFICATE_FILE: {
+    kind: text("a path of a file with certificates as PEM, the service's own first"),
+    default: null,
+    otherwise: "no TLS",
+    meaning:
+      "callers are listened to under TLS, with this certificate; a new one in the file is taken without a restart",
+  },
+  TRIBUTARY_TLS_KEY_FILE: {
+    kind: text("a path of a file with a private key as PEM, without a passphrase"),
+    default: null,
+    otherwise: "no TLS",
+    meaning: "the key of that certificate",
   },
   TRIBUTARY_DATA_DIR: {
     kind: text("a path of a folder"),
@@ -259,7 +263,7 @@ export const variables = {
       "how much of an answer the kernel may hold for a reader that has stopped; needs `node:ffi`, an experimental part of Node 26",
   },
   TRIBUTARY_OPERATOR_HOST: {
-    kind: text("a host name or an IP address, without scheme and port"),
+    kind: text("a host name or an IP address, without scheme and port, or `unix:` and a path"),
     default: "127.0.0.1",
     meaning: "where to listen for operators",
   },
@@ -275,6 +279,18 @@ export const variables = {
     otherwise: "operators come by an address or `localhost`",
     meaning:
       "the address by which operators come through a proxy; requests for other names are refused",
+  },
+  TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE: {
+    kind: text("a path of a file with certificates as PEM, the service's own first"),
+    default: null,
+    otherwise: "no TLS",
+    meaning: "the same for operators",
+  },
+  TRIBUTARY_OPERATOR_TLS_KEY_FILE: {
+    kind: text("a path of a file with a private key as PEM, without a passphrase"),
+    default: null,
+    otherwise: "no TLS",
+    meaning: "the key of that certificate",
   },
   TRIBUTARY_METRICS: {
     kind: choice("operators", "both"),
@@ -312,38 +328,6 @@ export type ValueOf<Name extends VariableName> =
   | KindValue<(typeof variables)[Name]["kind"]>
   | ((typeof variables)[Name]["default"] extends string ? never : null);
 
-type KindValue<Kind extends VariableKind> = Kind extends { readonly type: "integer" }
-  ? number
-  : Kind extends { readonly type: "credits" }
-    ? bigint
-    : Kind extends { readonly type: "choice" }
-      ? Kind["values"][number]
-      : Kind extends { readonly type: "some" }
-        ? readonly Kind["values"][number][]
-        : string;
-
-/** A kind in words. */
-export function describeKind(kind: VariableKind): string {
-  switch (kind.type) {
-    case "text":
-      return kind.allowed;
-    case "integer":
-      return `a whole number from ${String(kind.minimum)} to ${String(kind.maximum)}`;
-    case "credits":
-      return `credits from 0 to ${String(kind.maximum)}, with at most 9 decimals`;
-    case "choice":
-      return quoted(kind.values);
-    case "some":
-      return `some of ${quoted(kind.values)} with commas between them`;
-    default:
-      return kind satisfies never;
-  }
-}
-
-function quoted(values: readonly string[]): string {
-  return values.map((value) => `\`${value}\``).join(", ");
-}
-
 /** The process's variables with those of `.env` in the folder beneath them. */
 export function readEnvironment(folder: string): Environment {
   const file = readOptional(join(folder, ".env"));
@@ -369,31 +353,4 @@ function readOptional(path: string): string | null {
     if (code === "ENOENT" || code === "EISDIR") return null;
     throw error;
   }
-}
-
-// The factories keep the exact type of what they make: ValueOf reads it.
-
-function text(allowed: string) {
-  return { type: "text", allowed } as const;
-}
-
-function secretFile(name: string) {
-  return text(`a path of a file that holds \`${name}\` and nothing else`);
-}
-
-function integer(minimum: number, maximum: number) {
-  return { type: "integer", minimum, maximum } as const;
-}
-
-// Far above any use, far below what 64 bits of 1e-9 credit hold.
-function credits(maximum: number) {
-  return { type: "credits", maximum } as const;
-}
-
-function choice<const Values extends readonly string[]>(...values: Values) {
-  return { type: "choice", values } as const;
-}
-
-function some<const Values extends readonly string[]>(...values: Values) {
-  return { type: "some", values } as const;
 }

@@ -1,15 +1,13 @@
 import { resolve } from "node:path";
 import { parseCredit } from "../admission/price.ts";
 import {
-  describeKind,
   type Environment,
   readSecretFile,
   type ValueOf,
-  type Variable,
-  type VariableKind,
   type VariableName,
   variables,
 } from "./environment.ts";
+import { describeKind, type Variable, type VariableKind } from "./variable-kinds.ts";
 
 /** One setting that cannot be used. */
 export interface SettingProblem {
@@ -156,6 +154,8 @@ function splitList(text: string): readonly string[] {
 
 /** One line, short, and without the password that an address may carry. */
 function showValue(value: string): string {
+  // A key that stands where its path belongs.
+  if (value.includes("-----BEGIN")) return "(not shown)";
   const shown = JSON.stringify(value.replace(/^([a-z+.-]+:\/\/)?.*@/i, "$1(not shown)@"));
   return shown.length > 200 ? `${shown.slice(0, 200)}...` : shown;
 }

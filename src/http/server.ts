@@ -1,7 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { Failure, failureFromUnknown } from "../failure.ts";
 import { limits } from "../limits.ts";
+import {
+  type ListenAddress,
+  listenAt,
+  onConnection,
+  openHttpServer,
+  portOf,
+  urlOf,
+} from "../network/http-server.ts";
 import { drain, type DrainOrder } from "./drain.ts";
 import { answerFailure } from "./answer.ts";
 import { type Exchange, openExchange } from "./exchange.ts";
@@ -17,6 +25,8 @@ import type { Service } from "./service.ts";
 export interface ListeningServer {
   readonly host: string;
   readonly port: number;
+  /** `http://` or `https://` with both, or `unix:` and a path. */
+  readonly url: string;
   /** Refuses what is new, lets what runs finish for the time given, then fails and settles the rest; once. */
   drain(order: DrainOrder): Promise<void>;
   /** Ends every connection. */
@@ -24,10 +34,7 @@ export interface ListeningServer {
 }
 
 /** Listens; rejects when the address cannot be had. */
-export async function listen(
-  service: Service,
-  address: { readonly host: string; readonly port: number },
-): Promise<ListeningServer> {
+export async function listen(service: Service, address: ListenAddress): Promise<ListeningServer> {
   const newest: NewestExchanges = new WeakMap();
   const exchanges = new Set<Exchange>();
   let drained: Promise<void> | null = null;
@@ -39,34 +46,25 @@ export async function listen(
     if (!server.listening) response.shouldKeepAlive = false;
     void serveExchange(request, response, { service, newest, exchanges, lingering });
   };
-  const server = createServer(
-    {
-      headersTimeout: limits.requestReceiveMs,
-      // `readRequestBody` limits the time of bodies, so that a slow one gets an answer in the caller's format.
-      requestTimeout: 0,
-      connectionsCheckingInterval: 1_000,
-      keepAliveTimeout: limits.keepAliveMs,
-      maxHeaderSize: limits.headerBytesMax,
-      noDelay: true,
-    },
-    handle,
-  );
+  const opened = await openHttpServer(address, handle, {
+    options: serverOptions,
+    timers: service.timers,
+    onLifecycle: (event, fields) => service.telemetry.lifecycle(event, fields),
+  });
+  const { server } = opened;
   // Without this listener, Node answers `100 continue` before the key has been checked.
   server.on("checkContinue", handle);
   // Without this listener, Node refuses an expectation that it does not know; the request can be served all the same.
   server.on("checkExpectation", handle);
-  server.on("connection", (socket) => turns.share(socket));
+  onConnection(server, (socket) => turns.share(socket));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const exchange = newest.get(socket);
     if (exchange === undefined) refuseMalformed(error, socket);
     else endMalformed(exchange, error, socket);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(address.port, address.host, () => {
-      server.off("error", reject);
-      resolve();
-    });
+  await listenAt(server, address).catch((error: unknown) => {
+    opened[Symbol.dispose]();
+    throw error;
   });
   const { sendBufferBytes } = service.settings;
   if (sendBufferBytes !== null && !boundSendBuffers(server, sendBufferBytes))
@@ -75,17 +73,31 @@ export async function listen(
     monotonicMs: service.monotonicMs,
     onFull: (connections) => service.telemetry.lifecycle("connections full", { connections }),
   });
+  const { host } = address;
+  const port = portOf(server);
   return {
-    host: address.host,
-    port: portOf(server),
+    host,
+    port,
+    url: urlOf({ ...address, port }),
     drain: (order) => (drained ??= drain(order, { server, service, exchanges })),
     close: () =>
       new Promise((resolve) => {
+        opened[Symbol.dispose]();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
 }
+
+const serverOptions = {
+  headersTimeout: limits.requestReceiveMs,
+  // `readRequestBody` limits the time of bodies, so that a slow one gets an answer in the caller's format.
+  requestTimeout: 0,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: limits.keepAliveMs,
+  maxHeaderSize: limits.headerBytesMax,
+  noDelay: true,
+};
 
 /** The last request of each connection, as long as its answer is not over. */
 type NewestExchanges = WeakMap<Socket, Exchange>;
@@ -253,8 +265,4 @@ function endMalformed(exchange: Exchange, error: NodeJS.ErrnoException, socket: 
   // The headers that were sent may say `keep-alive`, but the parser reads nothing more of this connection.
   if (response.writableFinished) socket.destroySoon();
   else response.once("finish", () => socket.destroySoon());
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }

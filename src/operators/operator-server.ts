@@ -1,7 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIP } from "node:net";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { isIP } from "node:net";
 import { limits } from "../limits.ts";
+import {
+  type ListenAddress,
+  listenAt,
+  openHttpServer,
+  portOf,
+  urlOf,
+} from "../network/http-server.ts";
 import { newId } from "../new-id.ts";
+import { quietTimers } from "../timers.ts";
 import type { OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
 import { loginLink } from "./login-link.ts";
@@ -21,14 +29,14 @@ export interface OperatorServerParts extends Pick<
 > {
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
+  /** Hears what becomes of the listener's certificate. */
+  readonly onLifecycle: (event: string, fields: Readonly<Record<string, string>>) => void;
   /** Answers what a browser asks for beside the API: the console, and what its playground generates; false: neither. */
   readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
 
 /** Where to listen. */
-export interface OperatorAddress {
-  readonly host: string;
-  readonly port: number;
+export interface OperatorAddress extends ListenAddress {
   /** Whether a free port is taken where this one is in use. */
   readonly spare: boolean;
   /** The address by which operators come through a proxy; null: by an address, or by `localhost`. */
@@ -45,17 +53,14 @@ export async function listenForOperators(
     ...parts,
     tries: openFailedTries(() => performance.now()),
     publicUrl: address.publicUrl,
+    scheme: address.tls === null ? "http" : "https",
     newId,
     now: Date.now,
   };
   const publicName =
     address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
-  const server = createServer(
-    {
-      headersTimeout: limits.requestReceiveMs,
-      requestTimeout: limits.requestReceiveMs,
-      noDelay: true,
-    },
+  const { server, ...opened } = await openHttpServer(
+    address,
     (request, response) => {
       handle(request, response).catch((cause: unknown) => {
         const requestId = newId("req_");
@@ -64,6 +69,7 @@ export async function listenForOperators(
         else send(response, problemOf(cause), requestId);
       });
     },
+    { options: serverOptions, timers: quietTimers, onLifecycle: parts.onLifecycle },
   );
   async function serveApi(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const listener = await (api ??= loadApi(apiParts));
@@ -80,10 +86,11 @@ export async function listenForOperators(
     else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
     else if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
   }
-  await listen(server, address);
-  const { port } = server.address() as AddressInfo;
-  const { host } = address;
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${String(port)}`;
+  await listen(server, address).catch((error: unknown) => {
+    opened[Symbol.dispose]();
+    throw error;
+  });
+  const url = urlOf({ ...address, port: portOf(server) });
   return {
     url,
     async firstLoginLink() {
@@ -91,6 +98,7 @@ export async function listenForOperators(
       return code === null ? null : loginLink(address.publicUrl ?? url, code.secret);
     },
     async [Symbol.asyncDispose]() {
+      opened[Symbol.dispose]();
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();
       // What was asked last, such as a drain, is still answered.
@@ -101,21 +109,21 @@ export async function listenForOperators(
   };
 }
 
+const serverOptions = {
+  headersTimeout: limits.requestReceiveMs,
+  requestTimeout: limits.requestReceiveMs,
+  noDelay: true,
+};
+
 /** Rejects when neither the port nor, where that will do, a free one can be had. */
 async function listen(server: Server, address: OperatorAddress): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const tryPort = (port: number): void => void server.listen(port, address.host, resolve);
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EADDRINUSE" || !address.spare) {
-        reject(error);
-        return;
-      }
-      server.once("error", reject);
-      tryPort(0);
-    });
-    tryPort(address.port);
-  });
-  server.removeAllListeners("error");
+  try {
+    await listenAt(server, address);
+  } catch (error) {
+    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    if (!isTaken || !address.spare) throw error;
+    await listenAt(server, { ...address, port: 0 });
+  }
 }
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -13,6 +13,8 @@ export interface SignInParts {
   readonly tries: FailedTries;
   /** The address by which operators come through a proxy; null: they come by an address of this machine. */
   readonly publicUrl: string | null;
+  /** How the listener itself is asked. */
+  readonly scheme: "http" | "https";
 }
 
 /** Finds the operator of a request, by its token or by the session of its cookie; throws where there is none. */
@@ -81,10 +83,10 @@ function cookieOf(context: OperatorContext): string {
 /** Throws where a page of another origin, of another port too, has sent this; returns whether it came under TLS. */
 function ensureOwnOrigin(
   context: OperatorContext,
-  { publicUrl }: Pick<SignInParts, "publicUrl">,
+  { publicUrl, scheme }: Pick<SignInParts, "publicUrl" | "scheme">,
 ): boolean {
   const origin = context.req.header("origin");
-  const own = [`http://${context.req.header("host") ?? ""}`, publicUrl ?? ""].map(originOf);
+  const own = [`${scheme}://${context.req.header("host") ?? ""}`, publicUrl ?? ""].map(originOf);
   if (origin !== undefined && own.includes(originOf(origin))) return origin.startsWith("https:");
   throw new ProblemError({
     status: 403,

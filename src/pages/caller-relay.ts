@@ -1,6 +1,6 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request as ask } from "node:http";
-import type { ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { askOwnServer, type OwnAddress } from "../network/own-server.ts";
 import type { PageFiles } from "./page-files.ts";
 
 /** What callers ask, as the operators' listener answers it too: for its playground, with an API key. */
@@ -15,7 +15,7 @@ const relayed: ReadonlySet<string> = new Set([
 /** Answers what browsers ask of the operators' listener beside the API; false: nothing of it was asked. */
 export function openOperatorPages(
   page: PageFiles,
-  callers: { readonly host: string; readonly port: number },
+  callers: OwnAddress,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
   return async (request, response) => {
     const [path = ""] = (request.url ?? "").split("?", 1);
@@ -44,16 +44,12 @@ const left: ReadonlySet<string> = new Set([
 async function relayToCallers(
   request: IncomingMessage,
   response: ServerResponse,
-  { host, port }: { readonly host: string; readonly port: number },
+  callers: OwnAddress,
 ): Promise<void> {
-  const upstream = ask({
-    // Where all addresses are listened to, this machine's own is one.
-    host: ["0.0.0.0", "::"].includes(host) ? "localhost" : host,
-    port,
+  const upstream = askOwnServer(callers, {
     method: request.method ?? "GET",
     path: request.url ?? "/",
     headers: headersOf(request.headers),
-    agent: false,
   });
   response.once("close", () => upstream.destroy());
   const answered = new Promise<IncomingMessage>((resolve, reject) => {

@@ -12,6 +12,7 @@ import { type Gateway, type GatewayParts, openDeployment } from "../gateway.ts";
 import { relayCalls } from "../ledger/sqlite/channel-line.ts";
 import { openSqliteWriter, type SqliteWriter } from "../ledger/sqlite/sqlite-ledger.ts";
 import { limits } from "../limits.ts";
+import { socketPathOf } from "../network/http-server.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 import type { ServingOrder, ServingStart } from "./calls.ts";
 import { openPoolMetrics } from "./pool-metrics.ts";
@@ -55,7 +56,8 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   if (engine !== null) opened.use(await openEngineHere(config, engine, parts));
   const metrics = openPoolMetrics(telemetry, serving, parts.timers ?? systemTimers);
   // A port of its own choice each would have.
-  const port = config.port === 0 ? await findFreePort(config.host) : config.port;
+  const picksPort = config.port === 0 && socketPathOf(config.host) === null;
+  const port = picksPort ? await findFreePort(config.host) : config.port;
   pool = await openServingPool({
     processes: config.processes,
     fork: parts.fork,

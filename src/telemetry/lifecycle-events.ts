@@ -12,6 +12,12 @@ export interface LifecycleEvent {
 const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
   listening: { level: "info" },
   "operators listening": { level: "info" },
+  "certificate loaded": { level: "info" },
+  "certificate not loaded": {
+    level: "error",
+    remedy:
+      "The certificate that was there before is still used, until it ends: mend the files, which are looked at every 10 s.",
+  },
   "console not built": {
     level: "warn",
     remedy: "Run `npm run build:console`; the service need not start again.",

@@ -266,6 +266,19 @@ describe("serve", () => {
     await using wrong = serve("", { TRIBUTARY_MODEL: "nothing-of-this-name" });
     expect(await wrong.exited).toBe(2);
     expect(wrong.stderr()).toMatch(/^TRIBUTARY_MODEL=nothing-of-this-name: .+\n$/);
+    await using nowhere = serve(engine.url, { TRIBUTARY_HOST: "unix:/no/such/folder/callers" });
+    expect(await nowhere.exited).toBe(1);
+    expect(nowhere.stderr()).toBe(
+      "TRIBUTARY_HOST=unix:/no/such/folder/callers: there is no such folder, or this user may make no file in it; make it, or name another\n",
+    );
+    await using bare = serve(engine.url, {
+      TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE: "/no/cert.pem",
+      TRIBUTARY_OPERATOR_TLS_KEY_FILE: "/no/key.pem",
+    });
+    expect(await bare.exited).toBe(2);
+    expect(bare.stderr()).toBe(
+      "TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE, TRIBUTARY_OPERATOR_TLS_KEY_FILE: /no/cert.pem cannot be read (ENOENT): correct the path, or let this user read it\n",
+    );
   });
 });
 

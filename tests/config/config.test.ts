@@ -27,7 +27,8 @@ describe("settings", () => {
       config: {
         host: "127.0.0.1",
         port: 8080,
-        operator: { host: "127.0.0.1", port: 8081, spare: true, publicUrl: null },
+        tls: null,
+        operator: { host: "127.0.0.1", port: 8081, spare: true, publicUrl: null, tls: null },
         servesMetrics: false,
         webhookPrivate: "refuse",
         dataDir: "/srv/tributary/data",
@@ -120,6 +121,38 @@ describe("settings", () => {
     });
   });
 
+  it("name certificates and sockets by paths from the working folder", () => {
+    const config = configOf({
+      TRIBUTARY_HOST: "unix:run/callers",
+      TRIBUTARY_OPERATOR_HOST: "unix:/run/operators",
+      TRIBUTARY_TLS_CERTIFICATE_FILE: "tls/cert.pem",
+      TRIBUTARY_TLS_KEY_FILE: "/etc/key.pem",
+      TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE: "/a",
+      TRIBUTARY_OPERATOR_TLS_KEY_FILE: "/b",
+    });
+    expect(config).toMatchObject({
+      host: "unix:/srv/tributary/run/callers",
+      tls: { certificateFile: "/srv/tributary/tls/cert.pem", keyFile: "/etc/key.pem" },
+      operator: {
+        host: "unix:/run/operators",
+        spare: false,
+        tls: { certificateFile: "/a", keyFile: "/b" },
+      },
+    });
+  });
+
+  it("want a certificate and its key, both by their paths", () => {
+    const [alone] = linesOf({ TRIBUTARY_TLS_KEY_FILE: "/b" });
+    expect(alone).toContain("TRIBUTARY_TLS_CERTIFICATE_FILE=");
+    expect(alone).toContain("TRIBUTARY_TLS_KEY_FILE is set: set both, or remove that");
+    const lines = linesOf({
+      TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE: "/a",
+      TRIBUTARY_OPERATOR_TLS_KEY_FILE: "-----BEGIN PRIVATE KEY-----\nMARKER",
+    });
+    expect(lines.join("\n")).toContain("write the text into a file, and its path here");
+    expect(lines.join("\n")).not.toContain("MARKER");
+  });
+
   it("say how many processes serve", () => {
     expect(configOf({ TRIBUTARY_PROCESSES: "16" }).processes).toBe(16);
     expect(configOf({ TRIBUTARY_PROCESSES: "AUTO" }).processes).toBe(availableParallelism());
@@ -190,6 +223,8 @@ describe("a bad setting", () => {
     ["TRIBUTARY_LEGACY_ALIASES", "one,two,three", "two different names"],
     ["TRIBUTARY_CORS_ORIGINS", "https://a.example/", "origins such as"],
     ["TRIBUTARY_CORS_ORIGINS", "*", "a star is not offered"],
+    ["TRIBUTARY_HOST", "unix:", "write it as unix:/run/tributary/callers"],
+    ["TRIBUTARY_OPERATOR_HOST", "http://a", "give the port in TRIBUTARY_OPERATOR_PORT"],
     ["TRIBUTARY_DATABASE_URL", "ledger.db", "sqlite:PATH"],
     ["TRIBUTARY_DATABASE_URL", "sqlite:", "sqlite:PATH"],
     ["TRIBUTARY_DATABASE_URL", "sqlite::memory:", "name a file"],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { describeKind, type Variable, variables } from "../../src/config/environment.ts";
+import { variables } from "../../src/config/environment.ts";
+import { describeKind, type Variable } from "../../src/config/variable-kinds.ts";
 import { readDocument, rowsOf } from "./tables.ts";
 
 /** The row that docs/configuration.md must have for a setting. */

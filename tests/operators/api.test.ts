@@ -241,13 +241,14 @@ test("a body needs its type, and a path that is there for other methods says whi
 test("metrics that cannot be made are answered 500, and the listener goes on", async () => {
   const failures: unknown[] = [];
   await using server = await listenForOperators(
-    { host: "127.0.0.1", port: 0, spare: true, publicUrl: null },
+    { host: "127.0.0.1", port: 0, spare: true, publicUrl: null, tls: null },
     {
       ledger: () => Promise.reject(new Error("no ledger")),
       service: unwatchedService(),
       metrics: () => Promise.reject(new Error("no metrics")),
       page: () => Promise.reject(new Error("no page")),
       privateAddresses: "refuse",
+      onLifecycle: () => {},
       version: "1.2.3",
       prices: defaultSettings.prices,
       onFailure: ({ cause }) => void failures.push(cause),

@@ -19,6 +19,7 @@ const api = openOperatorApi({
   ledger: () => Promise.reject(new Error("there is no ledger here")),
   tries: { areTooMany: () => false, add: () => {} },
   publicUrl: null,
+  scheme: "http",
   service: unwatchedService(),
   newId: (prefix) => prefix,
   now: () => 0,

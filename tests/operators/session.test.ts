@@ -1,7 +1,12 @@
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { request as requestTls } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeCertificate } from "../doubles/make-certificate.ts";
 import { startOperators, type TestOperators } from "./start-operators.ts";
 
 // How a person signs in at the console: a token or a link once, then a cookie.
@@ -89,6 +94,29 @@ test("behind TLS the cookie is for TLS alone", async () => {
   const [cookie = ""] = response.headers["set-cookie"] ?? [];
   expect(cookie).toMatch(/^tributary_session=trse_/);
   expect(cookie).toContain("; Secure");
+});
+
+test("a listener with a certificate of its own takes its own origin under TLS alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-operators-"));
+  const tls = { certificateFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
+  const { cert, key } = makeCertificate({ name: "operators.test" });
+  writeFileSync(tls.certificateFile, cert);
+  writeFileSync(tls.keyFile, key);
+  await using own = await startOperators({ tls });
+  rmSync(folder, { recursive: true, force: true });
+  expect(own.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  const signIn = async (origin: string): Promise<IncomingMessage> => {
+    const headers = { origin, "content-type": "application/json" };
+    const asking = requestTls(own.url + path, { method: "POST", ca: cert, agent: false, headers });
+    asking.end(JSON.stringify({ token: own.token }));
+    const [response] = (await once(asking, "response")) as [IncomingMessage];
+    await text(response);
+    return response;
+  };
+  const opened = await signIn(own.url);
+  expect(opened.statusCode).toBe(200);
+  expect(opened.headers["set-cookie"]?.[0]).toContain("; Secure");
+  expect((await signIn(own.url.replace("https:", "http:"))).statusCode).toBe(403);
 });
 
 test("wrong tokens at the sign-in count as elsewhere, ended sessions do not", async () => {

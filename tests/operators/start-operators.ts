@@ -1,6 +1,7 @@
 import type { OperatorRole } from "../../src/ledger/administration/operator-administration.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import type { CertificateFiles } from "../../src/network/certificate.ts";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
 import type { WatchedService } from "../../src/operators/watched-service.ts";
 import { unwatchedService } from "./unwatched-service.ts";
@@ -43,8 +44,12 @@ export interface TestOperators extends AsyncDisposable {
 /** Starts the listener on a free loopback port; `now`: the ledger's clock, where it is not the machine's. */
 export async function startOperators({
   now = Date.now,
+  tls = null,
   ...service
-}: Partial<WatchedService> & { readonly now?: () => number } = {}): Promise<TestOperators> {
+}: Partial<WatchedService> & {
+  readonly now?: () => number;
+  readonly tls?: CertificateFiles | null;
+} = {}): Promise<TestOperators> {
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
@@ -55,7 +60,7 @@ export async function startOperators({
   const failures: unknown[] = [];
   const server = opened.use(
     await listenForOperators(
-      { host: "127.0.0.1", port: 0, spare: true, publicUrl: "https://operators.example" },
+      { host: "127.0.0.1", port: 0, spare: true, publicUrl: "https://operators.example", tls },
       {
         ledger: () => Promise.resolve(served),
         service: unwatchedService({ verify: () => served.verify([]), ...service }),
@@ -68,6 +73,7 @@ export async function startOperators({
         version: "1.2.3",
         prices: defaultSettings.prices,
         privateAddresses: "refuse",
+        onLifecycle: () => {},
         onFailure: ({ cause }) => void failures.push(cause),
       },
     ),

@@ -37,7 +37,7 @@ beforeAll(async () => {
     answer: (_request: IncomingMessage, response: { end(text: string): unknown }) =>
       Promise.resolve(void response.end("page")),
   };
-  const answer = openOperatorPages(page, { host: "0.0.0.0", port: portOf(callers) });
+  const answer = openOperatorPages(page, { host: "0.0.0.0", port: portOf(callers), url: "http:" });
   operators.on("request", (incoming, response) => {
     void answer(incoming, response).then((known) => known || response.end("nothing"));
   });
