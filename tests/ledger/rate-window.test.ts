@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import { type EventStage, openPostgresStages, openSqliteStage } from "./event-stage.ts";
+import { postgresTests } from "./postgres-server.ts";
 import {
   defaultSettings,
   failureOf,
@@ -153,5 +155,39 @@ describe("the rate of a key", () => {
     expect(failure.facts.retryAfterSeconds).toBe(60);
     expect(refusal(() => run(store, "authorize", order, 61_999))).toBe("rate_limited");
     expect(refusal(() => run(store, "authorize", order, 62_000))).toBe("done");
+  });
+});
+
+describe.each([
+  { name: "SQLite", runs: true },
+  { name: "PostgreSQL", runs: postgresTests },
+])("$name", ({ name, runs }) => {
+  describe.runIf(runs)("looking for ended leases", () => {
+    let stages: Awaited<ReturnType<typeof openPostgresStages>> | null = null;
+    const open = (): Promise<EventStage> => stages?.open() ?? openSqliteStage();
+    beforeAll(async () => {
+      if (name === "PostgreSQL") stages = await openPostgresStages();
+    });
+    afterAll(() => stages?.[Symbol.asyncDispose]());
+
+    test("forgets tickets of a clock that was set back, which do not count when it comes there again", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const first = await ledger.ensureFirstAccount(1_000_000_000n);
+      const remaining = async (): Promise<number | undefined> =>
+        (await ledger.authorize(first?.secret ?? "", true)).rate.remaining;
+      expect(await remaining()).toBe(599);
+      stage.later(50_000);
+      expect(await remaining()).toBe(598);
+      // The first ticket is a minute ahead and counts, the second is further and does not.
+      stage.later(-110_000);
+      await ledger.expire();
+      stage.later(105_000);
+      expect(await remaining()).toBe(598);
+      stage.later(-200_000);
+      await ledger.expire();
+      stage.later(195_000);
+      expect(await remaining()).toBe(599);
+    });
   });
 });

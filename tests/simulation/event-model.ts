@@ -6,9 +6,25 @@ interface Watched {
   readonly events: string[];
 }
 
-/** What has happened to each account, told from its balances alone, in the order in which it did. */
+/** How far events have told that a key's budget is spent, and which end of the key they have announced. */
+interface WatchedKey {
+  begin: number | null;
+  percent: number;
+  announced: number | null;
+  readonly events: string[];
+}
+
+/** A key's budget in its present period. */
+export interface SpentBudget {
+  readonly amount: bigint;
+  readonly begin: number;
+  readonly spent: bigint;
+}
+
+/** What has happened to each account and key, told from balances and budgets alone, in the order in which it did. */
 export class EventModel {
   private readonly accounts = new Map<string, Watched>();
+  private readonly keys = new Map<string, WatchedKey>();
 
   /** An operator calls a balance low. One that is below already has not fallen. */
   callLow(id: string, low: bigint | null, balance: bigint): void {
@@ -20,7 +36,7 @@ export class EventModel {
   moved(id: string, from: bigint, to: bigint): void {
     const account = this.of(id);
     if (to > from) {
-      account.events.push("account.credited");
+      account.events.push(`account.credited ${String(to - from)}`);
       account.exhausted = false;
       if (account.low === null || to > account.low) account.isLow = false;
     } else if (account.low !== null && to < account.low && !account.isLow && to < from) {
@@ -37,8 +53,49 @@ export class EventModel {
     account.events.push("account.exhausted");
   }
 
+  /** Another budget than before, of which nothing was told. */
+  budgetSet(key: string): void {
+    const watched = this.ofKey(key);
+    watched.begin = null;
+    watched.percent = 0;
+  }
+
+  /** A budget has spent so much: 80 % and all of it are told of once a period each. */
+  spent(key: string, { amount, begin, spent }: SpentBudget): void {
+    const watched = this.ofKey(key);
+    if (watched.begin !== begin) watched.percent = 0;
+    for (const percent of [80, 100]) {
+      if (percent <= watched.percent || !isSpent({ amount, spent }, percent)) continue;
+      this.tell(key, begin, percent);
+    }
+  }
+
+  /** A request was refused for it, which counts as all of it where most is spent. */
+  budgetRefused(key: string, { amount, begin, spent }: SpentBudget): void {
+    const watched = this.ofKey(key);
+    const wasAll = watched.begin === begin && watched.percent === 100;
+    if (!wasAll && isSpent({ amount, spent }, 80)) this.tell(key, begin, 100);
+  }
+
+  /** A key that ends within a day is announced, each end once. Whether it was now. */
+  expires(key: string, atMs: number): boolean {
+    const watched = this.ofKey(key);
+    if (watched.announced === atMs) return false;
+    watched.announced = atMs;
+    watched.events.push(`key.expiring ${String(atMs)}`);
+    return true;
+  }
+
+  /** Of accounts and of keys. */
   events(id: string): readonly string[] {
-    return this.of(id).events;
+    return (this.accounts.get(id) ?? this.keys.get(id))?.events ?? [];
+  }
+
+  private tell(key: string, begin: number, percent: number): void {
+    const watched = this.ofKey(key);
+    watched.begin = begin;
+    watched.percent = percent;
+    watched.events.push(`budget.reached ${String(percent)}`);
   }
 
   private of(id: string): Watched {
@@ -48,4 +105,20 @@ export class EventModel {
     this.accounts.set(id, account);
     return account;
   }
+
+  private ofKey(id: string): WatchedKey {
+    const known = this.keys.get(id);
+    if (known !== undefined) return known;
+    const key = { begin: null, percent: 0, announced: null, events: [] };
+    this.keys.set(id, key);
+    return key;
+  }
+}
+
+/** Whether four fifths, or all, of an amount is spent; a fifth is rounded down. */
+function isSpent(
+  { amount, spent }: { readonly amount: bigint; readonly spent: bigint },
+  percent: number,
+): boolean {
+  return spent >= (percent === 100 ? amount : amount - amount / 5n);
 }

@@ -1,20 +1,23 @@
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { findBug, listBugs } from "./bugs.ts";
 import { explainSeed, runSeed, type Stores } from "./simulate.ts";
 import { openSqliteStores } from "./sqlite-store.ts";
 
-const usage = `npm run simulate -- [--seeds N] [--seed S] [--store sqlite|postgres] [--bugs] [--brief]
+const usage = `npm run simulate -- [--seeds N] [--seed S] [--store sqlite|postgres] [--bugs] [--bug NAME] [--brief]
   --seeds N   runs the seeds 1 to N, or S to S + N - 1; 2000 when neither is given
   --seed S    runs the seed S alone, or begins with it
   --store     sqlite (in memory, the default) or postgres (a server of its own)
   --bugs      plants each bug that is kept for the store in a copy of the sources, and finds it within N seeds
+  --bug NAME  of these those whose name has this in it
   --brief     tells of a broken rule in one line instead of shrinking its story`;
 
 interface Wishes {
   readonly first: number;
   readonly count: number;
   readonly store: "sqlite" | "postgres";
-  readonly bugs: boolean;
+  /** Plants the bugs whose names have this in them; null: none. */
+  readonly bugs: string | null;
   readonly brief: boolean;
 }
 
@@ -26,11 +29,12 @@ function parseWishes(): Wishes | null {
       seed: { type: "string" },
       store: { type: "string", default: "sqlite" },
       bugs: { type: "boolean", default: false },
+      bug: { type: "string" },
       brief: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
-  const { brief, bugs, help, seed, seeds, store } = values;
+  const { brief, bug, bugs, help, seed, seeds, store } = values;
   if (help) return null;
   if (store !== "sqlite" && store !== "postgres")
     throw new Error(`--store must be sqlite or postgres, not ${store}.`);
@@ -38,7 +42,7 @@ function parseWishes(): Wishes | null {
     first: seed === undefined ? 1 : wholeNumber(seed, "seed"),
     count: seeds === undefined ? (seed === undefined ? 2_000 : 1) : wholeNumber(seeds, "seeds"),
     store,
-    bugs,
+    bugs: bug ?? (bugs ? "" : null),
     brief,
   };
 }
@@ -50,7 +54,7 @@ function wholeNumber(text: string, name: string): number {
 }
 
 async function run(wishes: Wishes): Promise<boolean> {
-  if (wishes.bugs) return findBugs(wishes);
+  if (wishes.bugs !== null) return findBugs(wishes, wishes.bugs);
   if (wishes.store === "postgres") {
     // Only then: it wants a server's programs.
     const { openPostgresStores } = await import("./postgres-store.ts");
@@ -90,18 +94,40 @@ async function simulate(wishes: Wishes, stores: Stores): Promise<boolean> {
 }
 
 /** Each bug must be found, each within so many seeds. */
-async function findBugs({ count, store }: Wishes): Promise<boolean> {
+async function findBugs({ count, store }: Wishes, named: string): Promise<boolean> {
   let found = 0;
-  const bugs = listBugs(store);
+  const bugs = listBugs(store).filter((bug) => bug.includes(named));
   console.log(`${"bug".padEnd(42)}${"seed".padStart(6)}${"seconds".padStart(9)}  found by`);
-  for (const bug of bugs) {
-    const { rule, seconds, seed } = await findBug(bug, store, count);
+  for await (const { bug, rule, seconds, seed } of inOrder(bugs, (one) =>
+    findBug(one, store, count),
+  )) {
     if (seed !== null) found += 1;
     const at = seed === null ? "none" : String(seed);
     console.log(`${bug.padEnd(42)}${at.padStart(6)}${seconds.toFixed(1).padStart(9)}  ${rule}`);
   }
   console.log(`${String(found)} passed, ${String(bugs.length - found)} failed`);
   return found === bugs.length;
+}
+
+/** As many at a time as there are processors; what they come to, in their order. */
+async function* inOrder<One, Result>(
+  all: readonly One[],
+  work: (one: One) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const results = all.map(() => Promise.withResolvers<Result>());
+  // What fails is thrown when its turn comes.
+  for (const { promise } of results) promise.catch(() => {});
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < all.length; at = next++) {
+      const [one] = all.slice(at, at + 1);
+      const result = results[at];
+      if (one !== undefined && result !== undefined)
+        await work(one).then(result.resolve, result.reject);
+    }
+  };
+  for (let left = availableParallelism(); left > 0; left -= 1) void worker();
+  for (const { promise } of results) yield await promise;
 }
 
 try {

@@ -1,8 +1,10 @@
 import type { StoreCall } from "../../src/ledger/store-operations.ts";
-import { EventModel } from "./event-model.ts";
+import { EventModel, type SpentBudget } from "./event-model.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import { costOf, holdOf, PriceBook, textOf, type TokenPrices } from "./prices.ts";
+import type { SimulatedStore } from "./simulated-store.ts";
+import { type EndedRequest, usageLines, type UsageQuestion } from "./usage-model.ts";
 import { ensure } from "./violation.ts";
 
 /** What a caller can tell apart: a code for a refusal, the figures of a success. */
@@ -15,6 +17,9 @@ interface ModelLimits {
 }
 export interface ModelAccount extends ModelLimits {
   readonly id: string;
+  /** How often operators have changed it, from 1 on. */
+  version: number;
+  low: bigint | null;
   active: boolean;
   /** null: `default`. */
   priceList: string | null;
@@ -77,6 +82,7 @@ export interface ModelBudget extends BudgetArgument {
   counted: Set<string>;
 }
 interface ModelKey extends ModelLimits {
+  version: number;
   budget: ModelBudget | null;
   readonly account: string;
   revoked: boolean;
@@ -86,6 +92,8 @@ interface ModelKey extends ModelLimits {
   secret: string;
   before: { readonly secret: string; readonly until: number } | null;
   tickets: Ticket[];
+  /** Of the newest of them, as far as a store with windows knows. */
+  newest: number;
   /** Every ticket that was not given back, also those that the store has forgotten. */
   taken: Ticket[];
 }
@@ -98,6 +106,7 @@ export class Model {
   readonly accounts = new Map<string, ModelAccount>();
   readonly keys = new Map<string, ModelKey>();
   readonly reservations = new Map<string, ModelReservation>();
+  private readonly ended: EndedRequest[] = [];
   private readonly pricesOf = new Map<string, TokenPrices>();
   private readonly book: PriceBook;
   readonly events = new EventModel();
@@ -107,9 +116,11 @@ export class Model {
   clockJumped = false;
   private readonly rules: Rules;
   private readonly presence: Presence;
+  private readonly forgets: SimulatedStore["forgets"];
 
-  constructor(rules: Rules, presence: Presence) {
+  constructor(rules: Rules, presence: Presence, forgets: SimulatedStore["forgets"]) {
     this.rules = rules;
+    this.forgets = forgets;
     this.presence = presence;
     this.book = new PriceBook({
       input: rules.inputNanosPerMillion,
@@ -126,6 +137,8 @@ export class Model {
       case "createAccount": {
         const { id, creditNanos } = argument as { id: string; creditNanos: bigint };
         this.accounts.set(id, {
+          version: 1,
+          low: null,
           active: true,
           priceList: null,
           slots: null,
@@ -153,6 +166,7 @@ export class Model {
           secretHash: Uint8Array;
         };
         this.keys.set(id, {
+          version: 1,
           account: accountId,
           revoked: false,
           paused: false,
@@ -164,6 +178,7 @@ export class Model {
           before: null,
           budget: null,
           tickets: [],
+          newest: 0,
           taken: [],
         });
         if (budget !== undefined) this.setBudget(id, budget, nowMs);
@@ -178,7 +193,9 @@ export class Model {
         return this.book.change(argument as Parameters<PriceBook["change"]>[0], nowMs);
       case "setAccountStatus": {
         const { id, status } = argument as { id: string; status: string };
-        this.account(id).active = status === "active";
+        const account = this.account(id);
+        if (account.active !== (status === "active")) account.version += 1;
+        account.active = status === "active";
         return "done";
       }
       case "noteKeyUse":
@@ -187,18 +204,26 @@ export class Model {
       case "changeKey":
       case "rotateKey":
         return this.setPolicy(call.name, argument as PolicyArgument, nowMs);
-      case "revokeKey":
-        this.key((argument as { id: string }).id).revoked = true;
+      case "revokeKey": {
+        const key = this.key((argument as { id: string }).id);
+        if (!key.revoked) key.version += 1;
+        key.revoked = true;
         return "done";
-      case "payGrants":
-        for (const account of this.accounts.values()) this.payGrant(account, nowMs);
+      }
+      case "isGrantDue":
+        return ["due", this.isDue(this.account(argument as string), nowMs)];
+      case "payGrants": {
+        const { accountId } = argument as { accountId: string | null };
+        for (const account of this.accounts.values())
+          if (accountId === null || account.id === accountId) this.payGrant(account, nowMs);
         return "done";
+      }
       case "authorize":
         return this.authorize(argument as AuthorizeArgument, nowMs);
       case "admit":
         return this.admit(argument as AdmitArgument, by, nowMs);
       case "settle":
-        return this.settle(argument as SettleArgument);
+        return this.settle(argument as SettleArgument, nowMs);
       case "renew":
         return this.renew(argument as readonly string[], nowMs);
       case "cancelGeneration":
@@ -207,9 +232,22 @@ export class Model {
         return ["cancelled", ...this.cancelled().toSorted()];
       case "expire":
         return this.expire(nowMs);
-      // Events of budgets are held against the budgets that the tables have.
-      case "noteBudgetRefused":
+      case "noteBudgetRefused": {
+        const { keyId } = argument as { keyId: string };
+        const spent = this.spentOf(keyId);
+        if (spent !== null) this.events.budgetRefused(keyId, spent);
         return "done";
+      }
+      case "noteExpiringKeys":
+        return ["announced", this.announce(nowMs)];
+      // What is kept changes no answer.
+      case "findUnsummed":
+      case "keepUsage":
+        return "done";
+      case "verify":
+        return ["problems", 0];
+      case "sumUsage":
+        return usageLines(this.ended, argument as UsageQuestion);
       case "noteExhausted": {
         const order = argument as { accountId: string; balanceNanos: bigint };
         const { balance } = this.account(order.accountId);
@@ -220,7 +258,7 @@ export class Model {
         return "done";
       case "giveBackDead":
         this.presence.notice(nowMs);
-        return this.giveBack(({ owner }) => this.presence.isDead(owner, nowMs));
+        return this.giveBack(nowMs, ({ owner }) => this.presence.isDead(owner, nowMs));
       default:
         throw new Error(`the model does not know ${call.name}`);
     }
@@ -289,10 +327,14 @@ export class Model {
     if (before === null) this.payGrant(account, nowMs);
   }
 
+  private isDue({ grant }: ModelAccount, nowMs: number): boolean {
+    return grant !== null && nowMs >= grant.next;
+  }
+
   /** A day's, once: what is left of the days before goes first, but for what requests hold. */
   private payGrant(account: ModelAccount, nowMs: number): void {
     const { grant } = account;
-    if (grant === null || nowMs < grant.next) return;
+    if (grant === null || !this.isDue(account, nowMs)) return;
     const day = startOfDay(nowMs);
     grant.next = day + dayMs;
     if (account.paid.has(day)) return;
@@ -323,6 +365,31 @@ export class Model {
       if (one.state === "open" && budget !== null) one.period = counts ? begin : null;
     }
     this.key(id).budget = budget === null ? null : { ...budget, begin, counted };
+    this.events.budgetSet(id);
+    this.noteSpent(id);
+  }
+
+  private spentOf(id: string): SpentBudget | null {
+    const { budget } = this.key(id);
+    if (budget === null) return null;
+    const { amountNanos: amount, begin } = budget;
+    return { amount, begin, spent: this.used(budget)[0] };
+  }
+
+  private noteSpent(id: string): void {
+    const spent = this.spentOf(id);
+    if (spent !== null) this.events.spent(id, spent);
+  }
+
+  /** Of keys that end within a day. */
+  private announce(nowMs: number): number {
+    let count = 0;
+    for (const [id, { expiresAt, revoked }] of this.keys) {
+      if (revoked || expiresAt === null || expiresAt <= nowMs || expiresAt > nowMs + dayMs)
+        continue;
+      if (this.events.expires(id, expiresAt)) count += 1;
+    }
+    return count;
   }
 
   /** Spent and held in the present period. */
@@ -343,6 +410,7 @@ export class Model {
     if (budget.period === "day" && nowMs >= budget.begin + dayMs) {
       budget.begin = startOfDay(nowMs);
       budget.counted = new Set();
+      this.noteSpent(id);
     }
     const [spent, held] = this.used(budget);
     return budget.amountNanos - spent - held;
@@ -378,46 +446,60 @@ export class Model {
     const limit = least(this.account(account).perMinute ?? this.rules.perMinute, key.perMinute);
     const left = (): number => Math.max(limit - key.tickets.length, 0);
     if (ticketId === null) return ["authorized", left()];
+    key.newest = newestOf(key);
     if (key.tickets.length >= limit) return "rate_limited";
     key.tickets.push({ id: ticketId, at: nowMs, limit });
+    key.newest = newestOf(key);
     key.taken.push({ id: ticketId, at: nowMs, limit });
     this.ensureRate(keyId, key);
-    const { balance, grant, priceList } = this.account(key.account);
-    const due = grant !== null && nowMs >= grant.next;
-    if (needsCredit && !due && balance < holdOf(64, 1, this.book.at(priceList, nowMs).prices))
+    const payer = this.account(key.account);
+    const least64 = holdOf(64, 1, this.book.at(payer.priceList, nowMs).prices);
+    if (needsCredit && !this.isDue(payer, nowMs) && payer.balance < least64)
       return "insufficient_credit";
     return ["authorized", left()];
   }
 
   private setPolicy(name: string, argument: PolicyArgument, nowMs: number): Told {
-    const { id, limits = {} } = argument;
-    if (name === "changeAccount") {
-      const account = this.account(id);
-      const { lowBalanceNanos, priceList } = argument;
-      if (lowBalanceNanos !== undefined) this.events.callLow(id, lowBalanceNanos, account.balance);
-      if (priceList !== undefined && !this.book.has(priceList)) return "not_found";
-      if (priceList !== undefined) account.priceList = priceList;
-      if (argument.grant !== undefined) this.setGrant(account, argument.grant, nowMs);
-      setLimits(account, limits);
-      if (limits.concurrentRequests !== undefined) account.slots = limits.concurrentRequests;
-      account.slotsMost = Math.max(account.slotsMost, account.slots ?? 0);
-      return "done";
-    }
+    const { by, id } = argument;
+    const owner = name === "changeAccount" ? this.account(id) : this.key(id);
+    const { ifVersion = null } = by ?? {};
+    if (name !== "rotateKey" && ifVersion !== null && ifVersion !== owner.version)
+      return "version_conflict";
+    if (name === "changeAccount") return this.setAccount(this.account(id), argument, nowMs);
     const key = this.key(id);
     if (key.revoked) return "not_possible";
     if (name === "rotateKey") {
+      key.version += 1;
       key.before = { secret: key.secret, until: nowMs + (argument.overlapMs ?? 0) };
       key.secret = String(argument.secretHash);
       return "done";
     }
+    const before = keyFacts(key);
     const { budget = key.budget } = argument;
     const same =
       key.budget?.amountNanos === budget?.amountNanos && key.budget?.period === budget?.period;
     if (!same) this.setBudget(id, budget, nowMs);
-    setLimits(key, limits);
+    setLimits(key, argument.limits ?? {});
     if (argument.status !== undefined) key.paused = argument.status === "paused";
     if (argument.scopes !== undefined) key.scopes = argument.scopes;
     if (argument.expiresAtMs !== undefined) key.expiresAt = argument.expiresAtMs;
+    if (keyFacts(key) !== before) key.version += 1;
+    return "done";
+  }
+
+  private setAccount(account: ModelAccount, argument: PolicyArgument, nowMs: number): Told {
+    const { grant, limits = {}, lowBalanceNanos = account.low, priceList } = argument;
+    if (priceList !== undefined && !this.book.has(priceList)) return "not_found";
+    const before = accountFacts(account);
+    if (lowBalanceNanos !== account.low)
+      this.events.callLow(account.id, lowBalanceNanos, account.balance);
+    account.low = lowBalanceNanos;
+    if (priceList !== undefined) account.priceList = priceList;
+    if (grant !== undefined) this.setGrant(account, grant, nowMs);
+    setLimits(account, limits);
+    if (limits.concurrentRequests !== undefined) account.slots = limits.concurrentRequests;
+    account.slotsMost = Math.max(account.slotsMost, account.slots ?? 0);
+    if (accountFacts(account) !== before) account.version += 1;
     return "done";
   }
 
@@ -437,18 +519,30 @@ export class Model {
 
   /** Tickets leave after a minute; those far ahead are from before the clock was set back. */
   private sweep(key: ModelKey, nowMs: number): void {
-    key.tickets = key.tickets.filter(({ at }) => at > nowMs - 60_000 && at <= nowMs + 60_000);
+    key.tickets = key.tickets.filter(({ at }) => isInWindow(at, nowMs));
   }
 
-  private settle(settlement: SettleArgument): Told {
-    const { requestId, usage } = settlement;
+  private settle(settlement: SettleArgument, nowMs: number): Told {
+    const { firstOutputMs, requestId, totalMs, usage } = settlement;
     const reservation = this.reservations.get(requestId);
     if (reservation === undefined) return ["settled", 0n, false];
     if (reservation.state !== "open") return ["settled", reservation.charged, false];
     const cost = usage === null ? 0n : this.cost(requestId, usage);
     reservation.charged = cost < reservation.reserved ? cost : reservation.reserved;
     reservation.outcome = settlement.outcome;
-    this.resolve(reservation, "settled");
+    this.resolve(requestId, reservation, "settled");
+    const {
+      cachedInputTokens = 0,
+      inputTokens = 0,
+      outputTokens = 0,
+      reasoningTokens = 0,
+    } = usage ?? {};
+    this.ended.push({
+      ...this.endOf(requestId, reservation, nowMs),
+      tokens: [inputTokens, cachedInputTokens, outputTokens, reasoningTokens],
+      firstOutputMs,
+      totalMs,
+    });
     return ["settled", reservation.charged, true];
   }
 
@@ -478,23 +572,39 @@ export class Model {
   }
 
   private expire(nowMs: number): Told {
-    for (const key of this.keys.values()) this.sweep(key, nowMs);
+    for (const key of this.keys.values())
+      if (this.forgets === "tickets" || !isInWindow(key.newest, nowMs)) {
+        this.sweep(key, nowMs);
+        key.newest = newestOf(key);
+      }
     // Ended, or of a clock that was ahead: no process that lives has a lease of more than two leases from now.
     return this.giveBack(
+      nowMs,
       ({ leaseUntil, owner }) =>
         leaseUntil <= nowMs ||
         (leaseUntil > nowMs + 2 * this.rules.leaseMs && !this.presence.isHeard(owner)),
     );
   }
 
-  private giveBack(isDue: (reservation: ModelReservation) => boolean): Told {
+  private giveBack(nowMs: number, isDue: (reservation: ModelReservation) => boolean): Told {
     const due = [...this.reservations].filter(([, one]) => one.state === "open" && isDue(one));
     this.expiredLast = due.map(([id]) => id);
-    for (const [, reservation] of due) {
+    for (const [id, reservation] of due) {
       reservation.outcome = "lease-lost";
-      this.resolve(reservation, "expired");
+      this.resolve(id, reservation, "expired");
+      const nothing = { tokens: [0, 0, 0, 0], firstOutputMs: null, totalMs: null } as const;
+      this.ended.push({ ...this.endOf(id, reservation, nowMs), ...nothing });
     }
     return ["expired", due.length];
+  }
+
+  private endOf(
+    id: string,
+    { account, charged, label, outcome }: ModelReservation,
+    atMs: number,
+  ): Omit<EndedRequest, "tokens" | "firstOutputMs" | "totalMs"> {
+    const key = this.keyOf.get(id) ?? "";
+    return { account, key, label, outcome: outcome ?? "", charged, atMs };
   }
 
   private credit({
@@ -519,7 +629,7 @@ export class Model {
     return ["account", account.balance, account.held, account.balance];
   }
 
-  private resolve(reservation: ModelReservation, state: "settled" | "expired"): void {
+  private resolve(id: string, reservation: ModelReservation, state: "settled" | "expired"): void {
     const account = this.account(reservation.account);
     reservation.state = state;
     account.held -= reservation.reserved;
@@ -528,6 +638,10 @@ export class Model {
     const { charged } = reservation;
     this.events.moved(reservation.account, account.balance + charged, account.balance);
     account.left = account.left < charged ? 0n : account.left - charged;
+    const keyId = this.keyOf.get(id) ?? "";
+    const { budget } = this.key(keyId);
+    // What was admitted in a period that is over tells nothing of the present one.
+    if (budget !== null && budget.begin === reservation.period) this.noteSpent(keyId);
   }
 
   private gate(key: ModelKey, nowMs: number): string | null {
@@ -567,8 +681,36 @@ export class Model {
 
 const dayMs = 86_400_000;
 
+/** Tickets of a clock that was set back by more than a window are those ahead. */
+function isInWindow(atMs: number, nowMs: number): boolean {
+  return atMs > nowMs - 60_000 && atMs <= nowMs + 60_000;
+}
+
+function newestOf({ tickets }: ModelKey): number {
+  return Math.max(...tickets.map(({ at }) => at), 0);
+}
+
 function startOfDay(nowMs: number): number {
   return nowMs - (nowMs % dayMs);
+}
+
+/** What operators set of an account: its version counts the changes of it. */
+function accountFacts({
+  active,
+  grant,
+  low,
+  perMinute,
+  priceList,
+  slots,
+  tokens,
+}: ModelAccount): string {
+  const granted = grant === null ? null : [grant.amountNanos, grant.carryOver];
+  return [active, granted, low, perMinute, priceList, slots, tokens].map(String).join("|");
+}
+
+function keyFacts({ budget, expiresAt, paused, perMinute, scopes, tokens }: ModelKey): string {
+  const budgeted = budget === null ? null : [budget.amountNanos, budget.period];
+  return [budgeted, expiresAt, paused, perMinute, scopes.toSorted(), tokens].map(String).join("|");
 }
 
 function least(most: number, ...limits: readonly (number | null)[]): number {
@@ -587,6 +729,7 @@ interface LimitsArgument {
 }
 
 interface PolicyArgument {
+  readonly by?: { readonly ifVersion?: number | null };
   readonly grant?: GrantArgument | null;
   readonly id: string;
   readonly limits?: LimitsArgument;
@@ -633,5 +776,8 @@ interface SettleArgument {
     readonly inputTokens: number;
     readonly cachedInputTokens: number;
     readonly outputTokens: number;
+    readonly reasoningTokens: number;
   } | null;
+  readonly firstOutputMs: number | null;
+  readonly totalMs: number | null;
 }

@@ -5,8 +5,10 @@ import {
   type PriceHappening,
   priceHappeningOf,
 } from "./prices.ts";
+import { bookkeepingOf, type Bookkeeping } from "./bookkeeping.ts";
 import { policiesOf, type PolicyChange } from "./policies.ts";
 import { openSequence, type Sequence } from "./random.ts";
+import type { UsageQuestion } from "./usage-model.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
 export interface Plan {
@@ -17,6 +19,8 @@ export interface Plan {
   readonly incidents: readonly Incident[];
   /** Price lists that are there before the first request. */
   readonly prices: readonly PriceHappening[];
+  /** What is asked of usage at its end. */
+  readonly questions: readonly UsageQuestion[];
   /** How often a call to the store goes wrong by itself, 0 to 1. */
   readonly weather: number;
   /** Of the clock on the wall, in milliseconds since 1970; periods end at midnight. */
@@ -158,9 +162,12 @@ export type Happening =
   | { readonly type: "revoke"; readonly keyId: KeyId }
   | { readonly type: "disable" | "enable"; readonly accountId: AccountId }
   | { readonly type: "cancel"; readonly requestId: RequestId }
+  /** Its client goes away. */
+  | { readonly type: "leave"; readonly requestId: RequestId }
   | PriceHappening
   | { readonly type: "budget"; readonly keyId: KeyId; readonly budget: BudgetPlan | null }
   | PolicyChange
+  | Bookkeeping
   | { readonly type: "grant"; readonly accountId: AccountId; readonly grant: GrantPlan | null }
   | { readonly type: "clock-jump"; readonly byMs: number }
   | { readonly type: "crash"; readonly replica: number; readonly restartAfterMs: number | null }
@@ -234,14 +241,21 @@ export function planOf(seed: number): Plan {
     rules,
     replicas,
     accounts,
-    requests: withCachedInput(openSequence(seed + 4_000_037), policies.requests),
+    requests: withCachedInput(openSequence(seed + 9_000_011), policies.requests),
     incidents: [...incidents, ...policies.incidents],
     prices,
+    questions: [],
     weather: random.chance(0.5) ? 0 : random.pick([0.02, 0.1]),
     startsAtMs: 1_800_000_000_000,
   };
-  const budgeted = withBudgets(openSequence(seed + 2_000_003), plan, spanMs);
-  return withGrants(openSequence(seed + 6_000_011), budgeted);
+  const budgeted = withBudgets(openSequence(seed + 8_000_009), plan, spanMs);
+  const granted = withGrants(openSequence(seed + 6_000_011), budgeted);
+  const books = bookkeepingOf(openSequence(seed + 10_000_019), { ...granted, spanMs });
+  return {
+    ...granted,
+    incidents: [...granted.incidents, ...books.incidents],
+    questions: books.questions,
+  };
 }
 
 /** Some accounts are granted credit each day; a sequence of its own. */
@@ -256,9 +270,10 @@ function withGrants(random: Sequence, plan: Plan): Plan {
     grant: random.chance(0.8) ? grantOf() : null,
   }));
   const incidents = [...plan.incidents];
-  if (random.chance(0.3)) {
+  // Taken away and given again within a day, too.
+  for (let left = random.pick([0, 0, 1, 2, 4]); left > 0; left -= 1) {
     const { accountId, id } = random.pick(plan.requests);
-    const grant = random.chance(0.3) ? null : grantOf();
+    const grant = random.chance(0.4) ? null : grantOf();
     const when = { requestId: id, phase: random.pick(phases) };
     incidents.push({ when, what: { type: "grant", accountId, grant } });
   }
@@ -474,7 +489,7 @@ function requestOf(
     inputBound: bytes + 80,
     inputTokensEstimate: Math.ceil(bytes / 4),
     requested: random.pick([null, null, 1, 50, 400, 2_000]),
-    label: bytes % 3 === 0 ? null : `user ${String(bytes)}`,
+    label: bytes % 3 === 0 ? null : `user ${String(bytes % 4)}`,
     script: scriptOf(random, { silent, slow }),
     leavesAfterMs:
       silent || random.chance(0.3)

@@ -4,10 +4,23 @@ import type { Sequence } from "./random.ts";
 
 /** What an operator sets of accounts and keys while requests run. */
 export type PolicyChange =
-  | { readonly type: "limit"; readonly accountId: AccountId; readonly limits: AccountLimitsPatch }
-  | { readonly type: "change-key"; readonly keyId: KeyId; readonly patch: KeyPatchPlan }
+  | ({
+      readonly type: "limit";
+      readonly accountId: AccountId;
+      readonly limits: AccountLimitsPatch;
+    } & OfVersion)
+  | ({
+      readonly type: "change-key";
+      readonly keyId: KeyId;
+      readonly patch: KeyPatchPlan;
+    } & OfVersion)
   /** The key's next secret; the one before is good for so long. */
   | { readonly type: "rotate"; readonly keyId: KeyId; readonly overlapMs: number };
+
+/** A change that an operator makes for the version that was read so many changes ago; absent: for any. */
+interface OfVersion {
+  readonly versionsLate?: number;
+}
 
 export interface AccountLimitsPatch {
   readonly concurrentRequests?: number | null;
@@ -83,7 +96,7 @@ export function policiesOf<Request extends PlannedRequest>(
           ]),
         }
       : { atMs: random.between(0, plan.spanMs) };
-    incidents.push({ when, what: changeOf(random, request) });
+    incidents.push({ when, what: withVersion(random, changeOf(random, request)) });
   }
   // Between the two looks at a request: what was read at the first does not count at the second.
   for (let left = random.between(0, 5); left > 0; left -= 1) {
@@ -110,6 +123,11 @@ export function policiesOf<Request extends PlannedRequest>(
 
 function first(what: PolicyChange): PolicyIncident {
   return { when: { atMs: 0 }, what };
+}
+
+function withVersion(random: Sequence, what: PolicyChange): PolicyChange {
+  if (what.type === "rotate" || !random.chance(0.4)) return what;
+  return { ...what, versionsLate: random.pick([0, 0, 1, -1]) };
 }
 
 function changeOf(

@@ -45,6 +45,7 @@ export class Replica {
   private readonly ledger: Ledger;
   private readonly keeper: LeaseKeeper;
   private readonly serving = new Map<string, { story: Story; served: ServedGeneration }>();
+  private readonly leaving = new Map<string, () => void>();
   private readonly late = new Set<string>();
   private draining = false;
 
@@ -75,14 +76,14 @@ export class Replica {
     const { onPhase, world } = this.parts;
     const { plan } = story;
     let left = false;
-    if (plan.leavesAfterMs !== null)
-      world.after(plan.leavesAfterMs, `${plan.id} leaves`, this.process, () => {
-        if (story.told !== null || left) return;
-        left = true;
-        world.note(() => `client      ${plan.id} leaves`);
-        if (story.said.ending === null) story.stoppedBy ??= "client";
-        this.serving.get(plan.id)?.served.cancel();
-      });
+    this.leaving.set(plan.id, () => {
+      if (story.told !== null || left) return;
+      left = true;
+      world.note(() => `client      ${plan.id} leaves`);
+      if (story.said.ending === null) story.stoppedBy ??= "client";
+      this.serving.get(plan.id)?.served.cancel();
+    });
+    if (plan.leavesAfterMs !== null) this.leave(plan.id, plan.leavesAfterMs);
     if (this.draining) {
       story.told = { type: "failed", code: "overloaded" };
       return;
@@ -114,6 +115,13 @@ export class Replica {
         }
         this.generate(story, caller);
       },
+    );
+  }
+
+  /** The client of a request goes away, where it is still there. */
+  leave(requestId: string, afterMs = 0): void {
+    this.parts.world.after(afterMs, `${requestId} leaves`, this.process, () =>
+      this.leaving.get(requestId)?.(),
     );
   }
 

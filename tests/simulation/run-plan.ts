@@ -118,6 +118,21 @@ class Run {
     const endMs = world.nowMs + longestMs + backMs;
     await this.until(() => world.nowMs >= endMs || this.atRest());
     this.ensureAtRest();
+    await this.closeBooks();
+  }
+
+  /** Kept or not, sums of usage are the same. */
+  private async closeBooks(): Promise<void> {
+    for (const question of this.plan.questions) await this.operate("sumUsage", question);
+    await this.addUp();
+    for (const question of this.plan.questions) await this.operate("sumUsage", question);
+    await this.operate("verify", { against: [], listHeads: false });
+    if (this.failure !== null) throw this.failure;
+  }
+
+  private async addUp(): Promise<void> {
+    await this.operate("findUnsummed", "");
+    await this.operate("keepUsage", { accountIds: this.plan.accounts.map(({ id }) => id) });
   }
 
   private async until(done: () => boolean): Promise<void> {
@@ -392,6 +407,22 @@ class Run {
         await this.operate("cancelGeneration", { requestId: what.requestId });
         this.watchCancelled(what.requestId);
         return;
+      case "add-up":
+        await this.addUp();
+        return;
+      case "usage":
+        await this.operate("sumUsage", what.question);
+        return;
+      case "look":
+        await this.operate("isGrantDue", what.accountId);
+        await this.operate("payGrants", { accountId: what.accountId });
+        return;
+      case "announce":
+        await this.operate("noteExpiringKeys", {});
+        return;
+      case "leave":
+        this.replicas[this.slotOf(what.requestId)]?.leave(what.requestId);
+        return;
       case "prices-made":
       case "prices-changed":
       case "list-given":
@@ -438,6 +469,11 @@ class Run {
     }
   }
 
+  private slotOf(requestId: string): number {
+    const process = this.stories.get(requestId)?.servedBy;
+    return this.replicas.findIndex((replica) => replica?.process === process);
+  }
+
   /** A process that lives and reaches its store ends what was cancelled within a third of a lease. */
   private watchCancelled(id: string): void {
     const { plan, world } = this;
@@ -457,7 +493,11 @@ class Run {
   private async changePolicy(what: PolicyChange): Promise<void> {
     switch (what.type) {
       case "limit":
-        await this.operate("changeAccount", { id: what.accountId, limits: what.limits });
+        await this.operate("changeAccount", {
+          id: what.accountId,
+          limits: what.limits,
+          ...this.madeFor(what, this.tables.model.account(what.accountId).version),
+        });
         return;
       case "change-key": {
         const { expiresInMs, ...patch } = what.patch;
@@ -465,7 +505,9 @@ class Run {
           expiresInMs === undefined
             ? {}
             : { expiresAtMs: expiresInMs === null ? null : this.world.wallMs() + expiresInMs };
-        await this.operate("changeKey", { id: what.keyId, ...patch, ...expiry });
+        const version = this.tables.model.keys.get(what.keyId)?.version ?? 0;
+        const by = this.madeFor(what, version);
+        await this.operate("changeKey", { id: what.keyId, ...patch, ...expiry, ...by });
         return;
       }
       case "rotate": {
@@ -484,6 +526,16 @@ class Run {
       default:
         what satisfies never;
     }
+  }
+
+  /** Changes may be for the version that an operator has seen. */
+  private madeFor(
+    { versionsLate }: PolicyChange & { readonly versionsLate?: number },
+    version: number,
+  ): object {
+    return versionsLate === undefined
+      ? {}
+      : { by: { actor: "oper_simulated", once: null, ifVersion: version - versionsLate } };
   }
 
   private happenTo(what: Extract<Happening, { readonly replica: number }>): void {

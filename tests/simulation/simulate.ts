@@ -1,5 +1,7 @@
 import { inClumps, planOf, type Plan, type Rules } from "./plan.ts";
+import { openSequence } from "./random.ts";
 import { runPlan, type Outcome } from "./run-plan.ts";
+import { withScenes } from "./scenes.ts";
 import { shrinkPlan } from "./shrink.ts";
 import type { SimulatedStore } from "./simulated-store.ts";
 
@@ -12,8 +14,11 @@ export interface Stores {
   readonly told?: () => string;
 }
 
-function planFor(seed: number, { sharesStatements }: Stores): Plan {
-  return sharesStatements === true && seed % 2 === 0 ? inClumps(planOf(seed)) : planOf(seed);
+/** The plan of a seed for a store. */
+export function planFor(seed: number, { sharesStatements }: Stores): Plan {
+  const plan = planOf(seed);
+  const arranged = sharesStatements === true && seed % 2 === 0 ? inClumps(plan) : plan;
+  return withScenes(openSequence(seed + 7_000_003), arranged);
 }
 
 /** A seed that broke a rule, and the smallest plan found that still breaks it. */

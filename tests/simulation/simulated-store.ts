@@ -12,6 +12,8 @@ export interface SimulatedStore {
   readonly clock: "caller" | "store";
   /** The order in which it does calls that are on their way together; absent: as they were sent. */
   readonly inOrder?: (calls: readonly StoreCall[]) => readonly StoreCall[];
+  /** What it forgets by and by of rates: each ticket that has left the window, or a key's when its newest has. */
+  readonly forgets: "tickets" | "windows";
   /** How long a process must be gone until what it held is given back; null: its leases alone count. */
   readonly graceMs: number | null;
   /** The store's code as one process has it, with whatever it remembers. */
@@ -29,13 +31,17 @@ export interface Observed {
   /** Only those that were not seen yet, in order. */
   readonly entries: readonly ObservedEntry[];
   readonly tickets: readonly ObservedTicket[];
-  /** Of keys that have one. */
-  readonly budgets: readonly ObservedBudget[];
+  readonly keys: readonly ObservedKey[];
   /** What was given out, in its order, and then what is in the outbox. */
   readonly events: readonly ObservedEvent[];
 }
+export interface ObservedKey {
+  readonly id: string;
+  readonly version: number;
+  /** null: none. */
+  readonly budget: ObservedBudget | null;
+}
 export interface ObservedBudget {
-  readonly key: string;
   readonly amount: bigint;
   readonly begin: number;
   readonly spent: bigint;
@@ -43,7 +49,10 @@ export interface ObservedBudget {
 }
 export interface ObservedEvent {
   readonly account: string;
-  readonly type: string;
+  /** null: it is of the account. */
+  readonly key: string | null;
+  /** Its type, and the figure that it tells. */
+  readonly text: string;
   /** null: it was not given out yet. */
   readonly position: number | null;
 }
@@ -54,6 +63,7 @@ export interface ObservedAccount {
   readonly held: bigint;
   readonly running: number;
   readonly entries: number;
+  readonly version: number;
   /** What of the balance is left of grants. */
   readonly grantLeft: bigint;
 }
@@ -99,7 +109,7 @@ export function observedOf(rows: {
   readonly reservations: readonly Row[];
   readonly entries: readonly Row[];
   readonly tickets: readonly Row[];
-  readonly budgets: readonly Row[];
+  readonly keys: readonly Row[];
   readonly events: readonly Row[];
 }): Observed {
   return {
@@ -110,6 +120,7 @@ export function observedOf(rows: {
       held: wholeOf(row["held_nanos"]),
       running: Number(row["running"]),
       entries: Number(row["entries"]),
+      version: Number(row["version"]),
       grantLeft: wholeOf(row["grant_left_nanos"]),
     })),
     reservations: rows.reservations.map((row) => ({
@@ -149,19 +160,42 @@ export function observedOf(rows: {
       key: row["key_id"] as string,
       atMs: Number(row["at_ms"]),
     })),
-    budgets: rows.budgets.map((row) => ({
-      key: row["id"] as string,
-      amount: wholeOf(row["budget_nanos"]),
-      begin: Number(row["budget_begin_ms"]),
-      spent: wholeOf(row["budget_spent_nanos"]),
-      held: wholeOf(row["budget_held_nanos"]),
+    keys: rows.keys.map((row) => ({
+      id: row["id"] as string,
+      version: Number(row["version"]),
+      budget:
+        row["budget_nanos"] === null
+          ? null
+          : {
+              amount: wholeOf(row["budget_nanos"]),
+              begin: Number(row["budget_begin_ms"]),
+              spent: wholeOf(row["budget_spent_nanos"]),
+              held: wholeOf(row["budget_held_nanos"]),
+            },
     })),
     events: rows.events.map((row) => ({
       account: row["account_id"] as string,
-      type: row["type"] as string,
+      key: keyTypes.has(row["type"] as string) ? (row["key_id"] as string) : null,
+      text: textOfEvent(row["type"] as string, row["facts_json"] as string),
       position: Number(row["waiting"]) === 0 ? Number(row["place"]) : null,
     })),
   };
+}
+
+const keyTypes: ReadonlySet<string> = new Set(["budget.reached", "key.expiring"]);
+
+/** The figure by which one event of a type differs from the next. */
+const figures: Readonly<Record<string, string>> = {
+  "account.credited": "amount_nanos",
+  "budget.reached": "percent",
+  "key.expiring": "expires_at_ms",
+};
+
+function textOfEvent(type: string, factsJson: string): string {
+  const figure = figures[type];
+  if (figure === undefined) return type;
+  const facts = JSON.parse(factsJson) as Readonly<Record<string, unknown>>;
+  return `${type} ${String(facts[figure])}`;
 }
 
 /** Drivers give large integers as bigint or as text. */
@@ -171,17 +205,17 @@ function wholeOf(value: unknown): bigint {
 
 /** The columns that a run looks at. */
 export const columns = {
-  account: "id, status, balance_nanos, held_nanos, running, entries, grant_left_nanos",
+  account: "id, status, balance_nanos, held_nanos, running, entries, version, grant_left_nanos",
   reservation:
     "request_id, account_id, state, outcome, label, allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million, reserved_nanos, charged_nanos, refunded_nanos, lease_until_ms, budget_begin_ms, cancelled_by",
   entry:
     "account_id, sequence, kind, balance_delta_nanos, held_delta_nanos, request_id, reference, receipt",
   ticket: "key_id, at_ms",
-  budget: "id, budget_nanos, budget_begin_ms, budget_spent_nanos, budget_held_nanos",
+  key: "id, version, budget_nanos, budget_begin_ms, budget_spent_nanos, budget_held_nanos",
 } as const;
 
 /** What has happened, in the order in which it is given out; tables have the names that the store has for them. */
 export function eventsSql(schema: "" | "tributary."): string {
-  return `select 0 as waiting, position as place, type, account_id from ${schema}event
-    union all select 1, sequence, type, account_id from ${schema}outbox order by 1, 2`;
+  return `select 0 as waiting, position as place, type, account_id, key_id, facts_json from ${schema}event
+    union all select 1, sequence, type, account_id, key_id, facts_json from ${schema}outbox order by 1, 2`;
 }

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { planOf, type Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 import { runPlan } from "./run-plan.ts";
 import { shrinkPlan } from "./shrink.ts";
-import { runSeed } from "./simulate.ts";
+import { planFor, runSeed } from "./simulate.ts";
 import type { Execute, SimulatedStore } from "./simulated-store.ts";
 import { openSqliteStores } from "./sqlite-store.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => {
 
 test("a seed does the same every time", async () => {
   const traceOf = async (seed: number): Promise<readonly string[]> => {
-    const plan = planOf(seed);
+    const plan = planFor(seed, stores);
     const { trace } = await runPlan(plan, seed, { store: stores.fresh(plan.rules), traced: true });
     return trace;
   };
@@ -54,7 +54,7 @@ test("shrinks a plan to what the violation needs", async () => {
       const store = forgetful(stores.fresh(plan.rules));
       return (await runPlan(plan, seed, { store, traced: false })).violation?.rule === rule;
     };
-    const plan = planOf(seed);
+    const plan = planFor(seed, stores);
     if (plan.requests.length < 5 || plan.incidents.length < 2 || !(await breaks(plan))) continue;
     const shrunk = await shrinkPlan(plan, breaks);
     // One request settles; how its steps come to fall may need another, and then none that is left can go.

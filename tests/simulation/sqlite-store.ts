@@ -37,13 +37,12 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
   const entries = database.prepare(
     `select ${columns.entry} from entry where account_id = ? and sequence > ? order by sequence`,
   );
-  const budgets = database.prepare(
-    `select ${columns.budget} from api_key where budget_nanos is not null`,
-  );
+  const keys = database.prepare(`select ${columns.key} from api_key`);
   const tickets = database.prepare(`select ${columns.ticket} from rate.ticket`);
   const events = database.prepare(eventsSql(""));
   return {
     clock: "caller",
+    forgets: "tickets",
     graceMs: 0,
     openProcess(owner, isPresent) {
       const store = openStoreOn(database, { ...settings, owner }, { guard: () => {}, isPresent });
@@ -59,7 +58,7 @@ function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStor
           return entries.all(id, seen.get(id) ?? 0);
         }),
         tickets: tickets.all(),
-        budgets: budgets.all(),
+        keys: keys.all(),
         events: events.all(),
       });
     },

@@ -6,12 +6,13 @@ import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import type {
   Observed,
-  ObservedBudget,
   ObservedEntry,
+  ObservedKey,
   ObservedReservation,
   ObservedTicket,
   SimulatedStore,
 } from "./simulated-store.ts";
+import { type AnsweredRow, answeredLines, type UsageQuestion } from "./usage-model.ts";
 import { ensure, Violation } from "./violation.ts";
 
 interface Journal {
@@ -39,7 +40,7 @@ export class TableCheck {
 
   constructor(store: SimulatedStore, rules: Rules, presence: Presence) {
     this.store = store;
-    this.model = new Model(rules, presence);
+    this.model = new Model(rules, presence, store.forgets);
   }
 
   /** After the store has done the calls of a process: the same answers, and everything as it must be. */
@@ -160,7 +161,7 @@ export class TableCheck {
           `${String(open.length)} are open, ${String(this.model.account(id).slotsMost)} could be`,
       );
     }
-    for (const budget of observed.budgets) this.ensureWithin(budget);
+    for (const key of observed.keys) this.ensureWithin(key);
     for (const one of observed.reservations) {
       ensureReservation(one, this.resolvedIn);
       const refunded = this.refunded.get(one.id) ?? 0n;
@@ -178,7 +179,12 @@ export class TableCheck {
   }
 
   /** Only a budget that was made smaller may be less than what is spent and held; nothing is added then. */
-  private ensureWithin({ amount, begin, held, key, spent }: ObservedBudget): void {
+  private ensureWithin({ budget, id: key }: ObservedKey): void {
+    if (budget === null) {
+      this.budgets.delete(key);
+      return;
+    }
+    const { amount, begin, held, spent } = budget;
     const before = this.budgets.get(key);
     const used = spent + held;
     const most = before?.begin === begin && before.amount === amount ? before.used : null;
@@ -191,9 +197,17 @@ export class TableCheck {
     this.budgets.set(key, { amount, begin, used });
   }
 
-  private ensureBudgets(budgets: readonly ObservedBudget[]): void {
-    const seen = budgets.map(({ amount, begin, held, key, spent }) =>
-      [key, amount, begin, spent, held].join(" "),
+  private ensureKeys(keys: readonly ObservedKey[]): void {
+    for (const { id, version } of keys)
+      ensure(
+        this.model.keys.get(id)?.version === version,
+        "the version of a key counts its changes",
+        () => `${id}: store ${String(version)}, model ${String(this.model.keys.get(id)?.version)}`,
+      );
+    const seen = keys.flatMap(({ budget, id }) =>
+      budget === null
+        ? []
+        : [[id, budget.amount, budget.begin, budget.spent, budget.held].join(" ")],
     );
     const expected = [...this.model.keys].flatMap(([id, { budget }]) =>
       budget === null
@@ -208,11 +222,11 @@ export class TableCheck {
   }
 
   private ensureEqualToModel(
-    { accounts, budgets, reservations, tickets }: Observed,
+    { accounts, keys, reservations, tickets }: Observed,
     nowMs: number,
   ): void {
     const { model } = this;
-    for (const { active, balance, grantLeft, held, id } of accounts) {
+    for (const { active, balance, grantLeft, held, id, version } of accounts) {
       const account = model.account(id);
       const differs = "the account is as in the model";
       ensure(
@@ -225,6 +239,11 @@ export class TableCheck {
         account.left === grantLeft,
         "what is left of grants is as in the model",
         () => `${id}: store ${String(grantLeft)}, model ${String(account.left)}`,
+      );
+      ensure(
+        account.version === version,
+        "the version of an account counts its changes",
+        () => `${id}: store ${String(version)}, model ${String(account.version)}`,
       );
     }
     ensure(
@@ -247,20 +266,20 @@ export class TableCheck {
             `${id}: store ${String(actual[name as keyof typeof actual])}, model ${String(value)}`,
         );
     }
-    this.ensureBudgets(budgets);
+    this.ensureKeys(keys);
     this.ensureTickets(tickets, nowMs);
   }
 
   /** What has happened is written once, in its order, and nothing of what has not; positions have no gaps. */
-  private ensureEvents({ accounts, events }: Observed): void {
-    for (const { id } of accounts) {
+  private ensureEvents({ accounts, events, keys }: Observed): void {
+    for (const { id } of [...accounts, ...keys]) {
       const written = events
-        .filter(({ account, type }) => account === id && type !== "budget.reached")
-        .map(({ type }) => type);
+        .filter(({ account, key }) => (key ?? account) === id)
+        .map(({ text }) => text);
       const expected = this.model.events.events(id);
       ensure(
         String(written) === String(expected),
-        "the events of an account are what has happened to it",
+        "the events of accounts and keys are what has happened to them",
         () => `${id}: store ${String(written)}, model ${String(expected)}`,
       );
     }
@@ -341,6 +360,14 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
       return ["renewed", ...(value as readonly string[]).toSorted()];
     case "cancelledGenerations":
       return ["cancelled", ...(value as readonly string[]).toSorted()];
+    case "isGrantDue":
+      return ["due", value as boolean];
+    case "verify":
+      return ["problems", (value as { problemsTotal: number }).problemsTotal];
+    case "noteExpiringKeys":
+      return ["announced", value as number];
+    case "sumUsage":
+      return answeredLines(value as readonly AnsweredRow[], call.argument as UsageQuestion);
     case "expire":
       return ["expired", value as number];
     case "giveBackDead":

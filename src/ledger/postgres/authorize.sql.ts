@@ -161,18 +161,31 @@ begin
 end
 $body$;
 
--- Forgets windows whose newest ticket is older than a window lasts.
+-- Forgets windows whose newest ticket is older than a window lasts, and tickets from more than a window ahead, which were
+-- taken before the clock was set back, and would count once more when it comes there again.
 create or replace function tributary.sweep_rate(_window_ms bigint, _most integer, _at_ms bigint)
 returns void language plpgsql as $body$
 declare
+  _now bigint := coalesce(_at_ms, tributary.now_ms());
   _row record;
+  _gone bigint;
+  _newest bigint;
 begin
   perform set_config('synchronous_commit', 'off', true);
   for _row in select w.account_id, w.key_id from tributary.rate_window w
-      where w.newest_ms <= coalesce(_at_ms, tributary.now_ms()) - _window_ms limit _most for update skip locked
+      where w.newest_ms <= _now - _window_ms or w.newest_ms > _now + _window_ms limit _most for update skip locked
   loop
-    delete from tributary.rate_ticket t where t.account_id = _row.account_id and t.key_id = _row.key_id;
-    delete from tributary.rate_window w where w.account_id = _row.account_id and w.key_id = _row.key_id;
+    delete from tributary.rate_ticket t where t.account_id = _row.account_id and t.key_id = _row.key_id
+      and (t.at_ms <= _now - _window_ms or t.at_ms > _now + _window_ms);
+    get diagnostics _gone = row_count;
+    select max(t.at_ms) into _newest from tributary.rate_ticket t
+      where t.account_id = _row.account_id and t.key_id = _row.key_id;
+    if _newest is null then
+      delete from tributary.rate_window w where w.account_id = _row.account_id and w.key_id = _row.key_id;
+    else
+      update tributary.rate_window w set held = w.held - _gone, newest_ms = _newest
+        where w.account_id = _row.account_id and w.key_id = _row.key_id;
+    end if;
   end loop;
 end
 $body$;

@@ -56,4 +56,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0022-budget-events", oldest: 7, sql: budgetEvents },
   { name: "0023-usage", oldest: 7, sql: usage },
   { name: "0024-grants", oldest: 7, sql: grants },
+  { name: "0025-tickets-ahead", oldest: 7, sql: null },
 ];
