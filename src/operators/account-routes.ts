@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type EntryRow, entryToJson } from "../ledger/administration/entry-row.ts";
 import type { Account } from "../ledger/records.ts";
+import { limits } from "../limits.ts";
 import { versionHeader } from "./if-match.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
@@ -31,6 +32,9 @@ const list = defineRoute(
           .string()
           .optional()
           .openapi({ description: "the account that has it, or none" }),
+        search: z.string().max(limits.referenceCharactersMax).optional().openapi({
+          description: "accounts that have it in their name, id or external id, in either case",
+        }),
       }),
     },
   },
@@ -101,8 +105,9 @@ const entries = defineRoute(
 /** Adds the routes about accounts and their credit. */
 export function addAccountRoutes(app: OperatorApp): void {
   app.openapi(list, async (context) => {
-    const { cursor, external_id: externalId = null, limit } = context.req.valid("query");
-    const query = { after: startOf(cursor), rowsMax: limit + 1, externalId };
+    const asked = context.req.valid("query");
+    const { cursor, external_id: externalId = null, limit, search = null } = asked;
+    const query = { after: startOf(cursor), rowsMax: limit + 1, externalId, search };
     const rows = await context.get("ledger").pageAccounts(query);
     return context.json(
       pageOf(rows, limit, { toJson: accountToJson, cursorOf: accountCursor }),

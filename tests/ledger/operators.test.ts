@@ -385,6 +385,9 @@ describe.each([
       expect(await ledger.pageAccounts({ after: null, rowsMax: 1 })).toEqual([second]);
       const after = { atMs: second.createdAtMs, id: second.id };
       expect(await ledger.pageAccounts({ after, rowsMax: 9 })).toEqual([account]);
+      const search = { after: null, rowsMax: 9 };
+      expect(await ledger.pageAccounts({ ...search, search: "OTH" })).toEqual([second]);
+      expect(await ledger.pageAccounts({ ...search, search: "o%r" })).toEqual([]);
       expect(await ledger.findKey(record.id)).toEqual(record);
       await ledger.expire();
       // The begin of the minute of its requests.

@@ -38,6 +38,26 @@ describe("an account", () => {
     expect(free).toMatchObject({ status: 200, json: { external_id: "cus_1", version: 2 } });
   });
 
+  test("is searched by a part of its name, its id or its external id, in either case", async () => {
+    const made = await make({ name: "Ärzte 100% Haus_1", external_id: "Crm-77" });
+    const found = async (search: string): Promise<unknown> => {
+      const query = new URLSearchParams({ search });
+      return (await operators.ask(`/api/v1/accounts?${query.toString()}`)).json["data"];
+    };
+    const { id } = made;
+    for (const text of ["Ärzte", "haus_", "100%", "CRM-7", String(id).toUpperCase()])
+      expect(await found(text), text).toEqual([made]);
+    // Neither a pattern nor what begins in the name and ends in the id finds it.
+    for (const text of ["100_", "h%s_1", `1${String(id)}`, "\\", "!"])
+      expect(await found(text), text).toEqual([]);
+    const second = await make({ name: "haus_2" });
+    expect(await found("HAUS_")).toEqual([second, made]);
+    const query = "/api/v1/accounts?search=haus_&limit=1";
+    const page = (await operators.ask(query)).json;
+    const rest = await operators.ask(`${query}&cursor=${String(page["next_cursor"])}`);
+    expect([page["data"], rest.json["data"]]).toEqual([[second], [made]]);
+  });
+
   test("of two made at once with one external id one is made", async () => {
     const answers = await Promise.all(
       Array.from({ length: 5 }, () =>

@@ -18,6 +18,7 @@ import type {
   settingSchema,
   statusSchema,
 } from "../../../src/operators/service-schemas.ts";
+import type { statementSchema } from "../../../src/operators/statement-routes.ts";
 import type { usageSchema } from "../../../src/operators/usage-schemas.ts";
 import type { sessionSchema } from "../../../src/operators/session-routes.ts";
 import type {
@@ -38,6 +39,8 @@ export type ShownKey = z.output<typeof shownKeySchema>;
 export type Entry = z.output<typeof entrySchema>;
 /** A receipt. */
 export type Receipt = z.output<typeof receiptSchema>;
+/** What moved the balance of an account in a month. */
+export type Statement = z.output<typeof statementSchema>;
 /** A price list with its prices. */
 export type PriceList = z.output<typeof priceListSchema>;
 /** A request that runs. */

@@ -12,6 +12,7 @@ export function Field({
   placeholder,
   required = false,
   rows,
+  suggestions,
   type = "text",
   value,
 }: {
@@ -20,13 +21,16 @@ export function Field({
   readonly onInput: (value: string) => void;
   readonly hint?: string;
   readonly error?: string | null;
-  readonly type?: "text" | "password";
+  /** `time`: a day and an hour in the zone of the person, as "2027-01-01T00:00". */
+  readonly type?: "text" | "password" | "time";
   readonly inputMode?: "decimal" | "numeric";
   readonly placeholder?: string;
   readonly required?: boolean;
   readonly autoFocus?: boolean;
   /** Lines: a larger text. */
   readonly rows?: number;
+  /** What may be meant, of which the browser offers what begins as what was typed. */
+  readonly suggestions?: readonly string[];
 }) {
   const id = useId();
   const described = error !== null ? `${id}-error` : hint === undefined ? undefined : `${id}-hint`;
@@ -47,8 +51,9 @@ export function Field({
       {rows === undefined ? (
         <Line
           {...shared}
-          secret={type === "password"}
+          kind={type}
           inputMode={inputMode}
+          suggestions={suggestions}
           onInput={(event: Typed) => onInput(event.currentTarget.value)}
         />
       ) : (
@@ -72,10 +77,67 @@ type Typed = TargetedEvent<HTMLInputElement>;
 
 /** Preact's types tie each type of input to roles of its own, so each stands by itself. */
 function Line({
-  secret,
+  kind,
+  suggestions,
   ...rest
-}: { readonly secret: boolean } & Omit<InputHTMLAttributes, "type" | "role" | "list">) {
-  return secret ? <input {...rest} type="password" /> : <input {...rest} type="text" />;
+}: {
+  readonly kind: "text" | "password" | "time";
+  readonly suggestions: readonly string[] | undefined;
+} & Omit<InputHTMLAttributes, "type" | "role" | "list">) {
+  const list = useId();
+  if (kind === "password") return <input {...rest} type="password" />;
+  if (kind === "time") return <input {...rest} type="datetime-local" />;
+  if (suggestions === undefined) return <input {...rest} type="text" />;
+  return (
+    <>
+      <input {...rest} type="text" list={list} />
+      <datalist id={list}>
+        {suggestions.map((value) => (
+          <option key={value}>{value}</option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** Some of a few values; the value has them with commas between. */
+export function Checks({
+  hint,
+  label,
+  onChange,
+  options,
+  value,
+}: {
+  readonly label: string;
+  readonly hint?: string;
+  readonly value: string;
+  readonly options: readonly (readonly [name: string, words: string])[];
+  readonly onChange: (value: string) => void;
+}) {
+  const chosen = value.split(",");
+  return (
+    <fieldset class="field checks">
+      <legend>{label}</legend>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+      {options.map(([name, words]) => (
+        <label key={name} class="check">
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            onChange={({ currentTarget: { checked } }) =>
+              onChange(
+                options
+                  .map(([option]) => option)
+                  .filter((option) => (option === name ? checked : chosen.includes(option)))
+                  .join(","),
+              )
+            }
+          />
+          <span>{words}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
 }
 
 /** One of a few values. */

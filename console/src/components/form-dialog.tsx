@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { ApiError, newOnce } from "../api/client.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Choice, Field } from "./field.tsx";
+import { Checks, Choice, Field } from "./field.tsx";
 
 interface Shared {
   /** What it has before it is changed; nothing, or the first choice, where absent. */
@@ -13,6 +13,8 @@ interface Shared {
 }
 type LineField = Shared & Omit<ComponentProps<typeof Field>, "value" | "onInput" | "error">;
 type ChoiceField = Shared & Omit<ComponentProps<typeof Choice>, "value" | "onChange">;
+type ChecksField = Shared & Omit<ComponentProps<typeof Checks>, "value" | "onChange">;
+type AnyField = LineField | ChoiceField | ChecksField;
 
 /** Of each field what stands in it, as it was typed. */
 type Values<Name extends string> = Readonly<Record<Name, string>>;
@@ -36,13 +38,13 @@ export function FormDialog<Name extends string = never>({
   readonly danger?: boolean;
   readonly onClose: () => void;
   /** By name, in their order. The first has the focus. */
-  readonly fields?: Readonly<Record<Name, LineField | ChoiceField>>;
+  readonly fields?: Readonly<Record<Name, AnyField>>;
   /** Does it; the dialog closes when it is done, and shows what failed. */
   readonly run: (once: string, values: Values<Name>) => Promise<void>;
   /** What it will do. */
   readonly children?: ComponentChildren;
 }) {
-  const named = Object.entries(fields ?? {}) as [Name, LineField | ChoiceField][];
+  const named = Object.entries(fields ?? {}) as [Name, AnyField][];
   const [values, setValues] = useState(
     () =>
       Object.fromEntries(named.map(([name, field]) => [name, initialOf(field)])) as Values<Name>,
@@ -53,7 +55,7 @@ export function FormDialog<Name extends string = never>({
   });
   // What no field shows, such as what is wrong with a choice, stands above the buttons.
   const atFault = named.find(
-    ([name, field]) => !("choices" in field) && error?.param === (field.param ?? name),
+    ([name, field]) => isLine(field) && error?.param === (field.param ?? name),
   )?.[0];
   return (
     <Dialog title={title} onClose={onClose}>
@@ -98,6 +100,37 @@ export function filled(values: Readonly<Record<string, string>>): Readonly<Recor
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
 }
 
+/** What was typed into a field that had something: the field's part of a merge, in which null takes away. */
+export function changed<Value>(
+  typed: string,
+  before: string,
+  valueOf: (typed: string) => Value,
+): Value | null | undefined {
+  const trimmed = typed.trim();
+  if (trimmed === before) return undefined;
+  return trimmed === "" ? null : valueOf(trimmed);
+}
+
+/** A text as it is. */
+export function asText(typed: string): string {
+  return typed;
+}
+
+/** A count as a field has it; "" for none. */
+export function typedCount(count: number | null): string {
+  return count === null ? "" : String(count);
+}
+
+/** The same of a field for a count; what is none goes out as it was typed, so that the API says what is wrong with it. */
+export function changedCount(
+  typed: string,
+  before: number | null,
+): number | string | null | undefined {
+  return changed(typed, typedCount(before), (text) =>
+    /^\d{1,15}$/.test(text) ? Number(text) : text,
+  );
+}
+
 /** A change with its `once`, made for this opening; whether it is under way, and why its last try failed. */
 function useChange(change: (once: string) => Promise<void>) {
   const [once, setOnce] = useState(newOnce);
@@ -127,16 +160,21 @@ function FieldOf({
   onValue,
   value,
 }: {
-  readonly field: LineField | ChoiceField;
+  readonly field: AnyField;
   readonly first: boolean;
   readonly value: string;
   readonly error: string | null;
   readonly onValue: (value: string) => void;
 }) {
   if ("choices" in field) return <Choice {...field} value={value} onChange={onValue} />;
+  if ("options" in field) return <Checks {...field} value={value} onChange={onValue} />;
   return <Field {...field} value={value} onInput={onValue} error={error} autoFocus={first} />;
 }
 
-function initialOf(field: LineField | ChoiceField): string {
+function isLine(field: AnyField): field is LineField {
+  return !("choices" in field || "options" in field);
+}
+
+function initialOf(field: AnyField): string {
   return field.initial ?? ("choices" in field ? (field.choices[0]?.[0] ?? "") : "");
 }

@@ -6,6 +6,8 @@ import { timeText } from "../words.ts";
 export interface Series {
   readonly name: string;
   readonly values: readonly (number | null)[];
+  /** What each point says exactly, where `format` shortens it. */
+  readonly texts?: readonly string[];
   /** Which of the plot's colours. */
   readonly tone: 1 | 2 | 3 | 4;
 }
@@ -17,6 +19,7 @@ export interface Series {
 export function Plot({
   format,
   height = 150,
+  level = false,
   linkOf,
   series,
   times,
@@ -34,6 +37,8 @@ export function Plot({
   /** How long a point is. */
   readonly widthMs: number;
   readonly height?: number;
+  /** Whether points are levels, such as a balance, of which the last is the present one; else they add up. */
+  readonly level?: boolean;
   /** What a click on a point leads to. */
   readonly linkOf?: (ms: number) => string;
 }) {
@@ -45,7 +50,7 @@ export function Plot({
     if (element === null || times.length === 0) return;
     const draw = (): UPlot =>
       new UPlot(
-        optionsOf(element, { series, height, format, widthMs, choose: choose }),
+        optionsOf(element, { series, height, format, level, widthMs, choose: choose }),
         [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
         element,
       );
@@ -69,23 +74,29 @@ export function Plot({
       removeEventListener("theme", again);
       plot.destroy();
     };
-  }, [times, series, height, widthMs]);
+  }, [times, series, height, level, widthMs]);
   const follow = (): void => {
     const ms = chosen.current === null ? undefined : times[chosen.current];
     if (ms !== undefined && linkOf !== undefined) location.hash = linkOf(ms).slice(1);
   };
-  const total = (values: Series["values"]): number =>
-    values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const said = ({ texts, values }: Series, index: number): string =>
+    texts?.[index] ?? format(values[index] ?? 0);
+  const inAll = (one: Series): string =>
+    level
+      ? said(one, times.length - 1)
+      : format(one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
   return (
     <figure class="plot">
       <figcaption>
         <span class="plot-title">{title}</span>
-        <span class="plot-when quiet">{at === null ? "in all" : whenText(times[at] ?? 0)}</span>
+        <span class="plot-when quiet">
+          {at === null ? (level ? "last" : "in all") : whenText(times[at] ?? 0)}
+        </span>
         <ul class="plot-keys">
-          {series.map(({ name, tone, values }) => (
-            <li key={name}>
-              <span class={`plot-key plot-key-${String(tone)}`} /> {name}{" "}
-              <b class="number">{format(at === null ? total(values) : (values[at] ?? 0))}</b>
+          {series.map((one) => (
+            <li key={one.name}>
+              <span class={`plot-key plot-key-${String(one.tone)}`} /> {one.name}{" "}
+              <b class="number">{at === null ? inAll(one) : said(one, at)}</b>
             </li>
           ))}
         </ul>
@@ -113,13 +124,13 @@ export function Plot({
             </thead>
             <tbody>
               {times.map((ms, index) => (
-                <tr key={ms}>
+                <tr key={index}>
                   <th scope="row">
                     {linkOf === undefined ? whenText(ms) : <a href={linkOf(ms)}>{whenText(ms)}</a>}
                   </th>
-                  {series.map(({ name, values }) => (
-                    <td key={name} class="right number">
-                      {format(values[index] ?? 0)}
+                  {series.map((one) => (
+                    <td key={one.name} class="right number">
+                      {said(one, index)}
                     </td>
                   ))}
                 </tr>
@@ -137,6 +148,7 @@ function optionsOf(
   given: {
     readonly series: readonly Series[];
     readonly height: number;
+    readonly level: boolean;
     readonly widthMs: number;
     readonly format: (value: number) => string;
     readonly choose: (index: number | null) => void;
@@ -154,14 +166,17 @@ function optionsOf(
     height: given.height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    scales: { y: { range: (_plot, low, high) => rangeOf(low, high, given.level) } },
     axes: [
       {
         ...axis,
         grid: { show: false },
         space: 64,
         size: 28,
-        values: (_plot, values) => values.map((value) => axisTime(value * 1_000, given.widthMs)),
+        values: (_plot, values, _axis, _space, stepSeconds) =>
+          values.map((value) =>
+            axisTime(value * 1_000, Math.max(given.widthMs, stepSeconds * 1_000)),
+          ),
       },
       {
         ...axis,
@@ -174,10 +189,10 @@ function optionsOf(
       ...given.series.map(({ name, tone }) => ({
         label: name,
         stroke: colour(`--plot-${String(tone)}`),
-        fill: colour(`--plot-${String(tone)}-fill`),
+        ...(given.level ? {} : { fill: colour(`--plot-${String(tone)}-fill`) }),
         width: 1.5,
         points: { show: false },
-        ...steps(given.widthMs),
+        ...(given.level || given.widthMs > 0 ? steps() : {}),
       })),
     ],
     hooks: { setCursor: [({ cursor }) => given.choose(cursor.idx ?? null)] },
@@ -195,15 +210,22 @@ function colourOf(element: HTMLElement, name: string): string {
 
 const dayMs = 86_400_000;
 
-/** Hours of the day, and the date where one begins. */
+/** Hours of the day, and the date where one begins; `widthMs` is from one to the next. */
 function axisTime(ms: number, widthMs: number): string {
   const text = timeText(new Date(ms).toISOString());
   const startsDay = text.endsWith(" 00:00:00") || widthMs >= dayMs;
   return startsDay ? text.slice(5, 10) : text.slice(11, 16);
 }
 
+/** Sums begin at 0; of a level that is far from it the changes are shown, as a line without an area. */
+function rangeOf(low: number, high: number, level: boolean): [number, number] {
+  if (!level) return [0, high > 0 ? high * 1.08 : 1];
+  const room = (high - low) * 0.08 || Math.abs(high) * 0.1 || 1;
+  return [Math.max(low - room, Math.min(low, 0)), high + room];
+}
+
 /** Each point stands for a stretch of time, so it is drawn as one. */
-function steps(widthMs: number): Partial<UPlot.Series> {
-  const paths = widthMs > 0 ? UPlot.paths.stepped?.({ align: 1 }) : undefined;
+function steps(): Partial<UPlot.Series> {
+  const paths = UPlot.paths.stepped?.({ align: 1 });
   return paths === undefined ? {} : { paths };
 }

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
-import { get } from "../api/client.ts";
+import { useAsk } from "../api/ask.ts";
 import type { Page } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
 import { useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { Loaded } from "./state.tsx";
+import { Credits } from "./text.tsx";
 
 /** A column: its head, and what stands in a row. */
 export interface Column<Row> {
@@ -12,8 +13,29 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers stand to the right, so that their digits can be compared. */
   readonly numeric?: boolean;
+  /** The amount that stands in the cell, where there is one: a column's amounts have their points one below the other. */
+  readonly amount?: (row: Row) => string | null;
   /** Whether the cell names its row, for screen readers. */
   readonly names?: boolean;
+}
+
+/** A column of credits; null: a dash. */
+export function amountColumn<Row>(head: string, amount: (row: Row) => string | null): Column<Row> {
+  return {
+    head,
+    numeric: true,
+    amount,
+    cell: (row) => {
+      const text = amount(row);
+      return text === null ? "–" : <Credits amount={text} />;
+    },
+  };
+}
+
+/** Characters behind the point. */
+function decimalsOf(amount: string | null | undefined): number {
+  const [, rest] = amount?.split(".") ?? [];
+  return rest?.length ?? 0;
 }
 
 /** The column that names each row, with its id beside the name. */
@@ -44,6 +66,9 @@ export function Table<Row>({
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
 }) {
+  const decimals = columns.map(({ amount }) =>
+    amount === undefined ? 0 : Math.max(0, ...rows.map((row) => decimalsOf(amount(row)))),
+  );
   return (
     // A part that scrolls has to be reached by the keyboard.
     <div class="table" role="region" aria-label={caption} tabIndex={0}>
@@ -61,7 +86,7 @@ export function Table<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={idOf(row)}>
-              {columns.map(({ cell, head, names, numeric }) =>
+              {columns.map(({ amount, cell, head, names, numeric }, at) =>
                 names === true ? (
                   <th key={head} scope="row">
                     {cell(row)}
@@ -69,6 +94,7 @@ export function Table<Row>({
                 ) : (
                   <td key={head} class={numeric === true ? "right" : ""}>
                     {cell(row)}
+                    <Padding decimals={decimals[at] ?? 0} amount={amount?.(row)} />
                   </td>
                 ),
               )}
@@ -80,8 +106,24 @@ export function Table<Row>({
   );
 }
 
+/** As wide as the decimals that others of the column have and this one has not. */
+function Padding({
+  amount,
+  decimals,
+}: {
+  readonly decimals: number;
+  readonly amount: string | null | undefined;
+}) {
+  const missing = decimals - decimalsOf(amount);
+  if (amount === null || amount === undefined || missing === 0) return null;
+  // A point is about as wide as half a digit.
+  const width = missing + (missing === decimals ? 0.5 : 0);
+  return <span class="padding" style={{ width: `${String(width)}ch` }} />;
+}
+
 /** A list of the API as a table, page by page. */
 export function PagedTable<Row>({
+  above,
   caption,
   columns,
   empty,
@@ -92,6 +134,8 @@ export function PagedTable<Row>({
   turn = 0,
 }: {
   readonly caption: string;
+  /** What stands above the rows of a page, such as a plot of them. */
+  readonly above?: (rows: readonly Row[]) => ComponentChildren;
   readonly columns: readonly Column<Row>[];
   readonly idOf: (row: Row) => string;
   readonly path: string;
@@ -103,6 +147,7 @@ export function PagedTable<Row>({
   /** Another number asks again. */
   readonly turn?: number;
 }) {
+  const ask = useAsk();
   const name = `${path}?${JSON.stringify(query)}`;
   const [steps, setSteps] = useState<{
     readonly name: string;
@@ -116,7 +161,7 @@ export function PagedTable<Row>({
   const cursor = cursors.at(-1) ?? null;
   const load = useLoad(
     `${name} ${cursor ?? ""} ${String(turn)}`,
-    (signal) => get<Page<Row>>(path, { query: { ...query, cursor }, signal }),
+    (signal) => ask<Page<Row>>(path, { query: { ...query, cursor }, signal }),
     cursor === null ? everyMs : null,
   );
   const step = (next: readonly string[]): void => setSteps({ name, cursors: next });
@@ -127,6 +172,7 @@ export function PagedTable<Row>({
           <>{empty}</>
         ) : (
           <>
+            {above?.(data)}
             <Table caption={caption} columns={columns} rows={data} idOf={idOf} />
             {(cursor !== null || next !== null) && (
               <nav class="pages" aria-label={`Pages of ${caption.toLowerCase()}`}>

@@ -3,6 +3,7 @@ import type { Place } from "../place.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { AccountsPage } from "./pages/accounts.tsx";
 import { AuditPage } from "./pages/audit.tsx";
+import { KeyPage } from "./pages/key.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { PlaygroundPage } from "./pages/playground.tsx";
@@ -57,6 +58,7 @@ export function findPage({ path, query }: Place): Found | null {
   if (id !== undefined) {
     if (section === "accounts")
       return { title: "Account", view: <AccountPage key={id} id={id} query={query} /> };
+    if (section === "keys") return { title: "Key", view: <KeyPage key={id} id={id} /> };
     if (section === "receipts") return { title: "Receipt", view: <ReceiptPage key={id} id={id} /> };
     return null;
   }

@@ -41,11 +41,21 @@ export interface ReceiptQuery extends Page {
 /** Which accounts to list; absent or null: not asked for. */
 export interface AccountQuery extends Page {
   readonly externalId?: string | null;
+  /** What stands in the name, the id or the external id, in either case. */
+  readonly search?: string | null;
 }
+
+/** No name and no id has the line's end between them, so that nothing is found across two of them. */
+const searched = "lower(name || '\n' || id || '\n' || coalesce(external_id, ''))";
 
 /** A page of the accounts. */
 export function* pageAccounts(query: AccountQuery): Steps<readonly Account[]> {
-  const filters = [["external_id =", query.externalId ?? null]] as const;
+  const { externalId = null, search = null } = query;
+  const pattern = search === null ? null : `%${search.replaceAll(/[!%_]/g, "!$&")}%`;
+  const filters = [
+    ["external_id =", externalId],
+    [`${searched} like`, pattern, (value) => `lower(${value}) escape '!'`],
+  ] as const satisfies readonly Filter[];
   const { text, values } = conditions(filters, query, ["created_at_ms", "id"]);
   const rows = yield* ask(`select ${accountColumns} from tributary.account ${text}`, ...values);
   return rows.map(accountOf);
@@ -120,7 +130,12 @@ export function* findKey(
   return row === null ? null : keyOf(row, nowMs);
 }
 
-type Filter = readonly [condition: string, value: StatementValue];
+type Filter = readonly [
+  condition: string,
+  value: StatementValue,
+  /** What stands for the value behind the condition; absent: the parameter alone. */
+  wrap?: (parameter: string) => string,
+];
 
 function conditions(
   filters: readonly Filter[],
@@ -129,11 +144,17 @@ function conditions(
 ): { readonly text: string; readonly values: readonly StatementValue[] } {
   const wanted = filters.filter(([, value]) => value !== null);
   const values = wanted.map(([, value]) => value);
-  const words = wanted.map(([condition], at) => `${condition} $${String(at + 1)}`);
+  const words = wanted.map(([condition, , wrap = asIs], at) => {
+    return `${condition} ${wrap(`$${String(at + 1)}`)}`;
+  });
   if (after !== null) {
     values.push(after.atMs, after.id);
     words.push(`(${time}, ${id}) < ($${String(values.length - 1)}, $${String(values.length)})`);
   }
   const where = words.length === 0 ? "" : `where ${words.join(" and ")}`;
   return { text: `${where} order by ${time} desc, ${id} desc limit ${String(rowsMax)}`, values };
+}
+
+function asIs(parameter: string): string {
+  return parameter;
 }

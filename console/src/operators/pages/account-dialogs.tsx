@@ -66,23 +66,6 @@ export function CreditDialog({
   );
 }
 
-/** Gives the account another name. */
-export function RenameDialog({ account, onClose, onDone }: DialogProps) {
-  return (
-    <FormDialog
-      title="Rename the account"
-      action="Rename"
-      onClose={onClose}
-      fields={{ name: { label: "Name", initial: account.name, required: true } }}
-      run={async (_once, { name }) => {
-        await send("PATCH", `/accounts/${account.id}`, { body: { name: name.trim() } });
-        say("Renamed");
-        onDone();
-      }}
-    />
-  );
-}
-
 /** Disables an active account, and enables a disabled one. */
 export function StatusDialog({ account, onClose, onDone }: DialogProps) {
   const disables = account.status === "active";

@@ -1,15 +1,39 @@
 import { useState } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import type { Account, Key, ShownKey } from "../../api/types.ts";
+import type { Account, Key } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { BudgetLeft } from "../../components/budget-figures.tsx";
 import { Button } from "../../components/button.tsx";
-import { useSecret } from "../../components/secret.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
-import { type Column, nameColumn, Table } from "../../components/table.tsx";
+import { type Column, Table } from "../../components/table.tsx";
 import { Badge, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { useMay } from "../session.ts";
-import { NewKey, PauseKey, RevokeKey, RotateKey } from "./key-dialogs.tsx";
+import { NewKey } from "./key-dialogs.tsx";
+import { useKeyDialogs } from "./use-key-dialogs.tsx";
+
+const columns: readonly Column<Key>[] = [
+  {
+    head: "Key",
+    names: true,
+    cell: ({ id, name }) => (
+      <>
+        <a href={linkTo(["keys", id])}>{name}</a> <code class="quiet">{id}</code>
+      </>
+    ),
+  },
+  { head: "Status", cell: (key) => <KeyStatus value={key} /> },
+  { head: "May", cell: ({ scopes }) => scopes.join(", ") },
+  { head: "Left of its budget", numeric: true, cell: (key) => <BudgetLeft of={key} /> },
+  {
+    head: "Expires",
+    cell: ({ expires_at: at }) => (at === null ? "never" : <Time at={at} ago />),
+  },
+  {
+    head: "Last used",
+    cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} ago />),
+  },
+];
 
 /** The keys of an account, with what can be done to each. */
 export function AccountKeys({ account }: { readonly account: Account }) {
@@ -17,68 +41,21 @@ export function AccountKeys({ account }: { readonly account: Account }) {
     get<{ readonly data: readonly Key[] }>(`/accounts/${account.id}/keys`, { signal }),
   );
   const [making, setMaking] = useState(false);
-  const [asked, setAsked] = useState<{
-    readonly what: "pause" | "rotate" | "revoke";
-    readonly key: Key;
-  } | null>(null);
-  const secret = useSecret("key");
+  const dialogs = useKeyDialogs(load.reload);
   const mayChange = useMay("billing");
-  const made = (key: ShownKey): void => {
-    secret.show(key.secret);
-    load.reload();
-  };
   const make = mayChange && (
     <Button kind="main" onClick={() => setMaking(true)}>
       New key
     </Button>
   );
-  const columns: readonly Column<Key>[] = [
-    nameColumn("Key"),
-    { head: "Status", cell: (key) => <KeyStatus value={key} /> },
-    { head: "May", cell: ({ scopes }) => scopes.join(", ") },
-    {
-      head: "Expires",
-      cell: ({ expires_at: at }) => (at === null ? "never" : <Time at={at} ago />),
-    },
-    {
-      head: "Last used",
-      cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} ago />),
-    },
-    { head: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
-    {
-      head: "",
-      cell: (key) => (
-        <div class="row-actions">
-          <a href={linkTo(["receipts"], { key: key.id })}>Receipts</a>
-          {mayChange && key.revoked_at === null && (
-            <>
-              <Button
-                kind="quiet"
-                label={`${key.status === "active" ? "Pause" : "Resume"} the key ${key.name}`}
-                onClick={() => setAsked({ what: "pause", key })}
-              >
-                {key.status === "active" ? "Pause" : "Resume"}
-              </Button>
-              <Button
-                kind="quiet"
-                label={`Rotate the key ${key.name}`}
-                onClick={() => setAsked({ what: "rotate", key })}
-              >
-                Rotate
-              </Button>
-              <Button
-                kind="quiet"
-                label={`Revoke the key ${key.name}`}
-                onClick={() => setAsked({ what: "revoke", key })}
-              >
-                Revoke
-              </Button>
-            </>
-          )}
-        </div>
-      ),
-    },
-  ];
+  const actions: Column<Key> = {
+    head: "",
+    cell: (key) => (
+      <div class="row-actions">
+        {dialogs.buttons(key, ["budget", "pause", "rotate", "revoke"], "quiet")}
+      </div>
+    ),
+  };
   return (
     <>
       <Loaded load={load} what="the keys">
@@ -91,28 +68,26 @@ export function AccountKeys({ account }: { readonly account: Account }) {
           ) : (
             <>
               <div class="actions actions-above">{make}</div>
-              <Table caption="Keys" columns={columns} rows={data} idOf={({ id }) => id} />
+              <Table
+                caption="Keys"
+                columns={mayChange ? [...columns, actions] : columns}
+                rows={data}
+                idOf={({ id }) => id}
+              />
             </>
           )
         }
       </Loaded>
-      {making && <NewKey account={account} onClose={() => setMaking(false)} onMade={made} />}
-      {asked?.what === "pause" && (
-        <PauseKey value={asked.key} onClose={() => setAsked(null)} onDone={load.reload} />
+      {making && (
+        <NewKey account={account} onClose={() => setMaking(false)} onMade={dialogs.made} />
       )}
-      {asked?.what === "rotate" && (
-        <RotateKey value={asked.key} onClose={() => setAsked(null)} onMade={made} />
-      )}
-      {asked?.what === "revoke" && (
-        <RevokeKey value={asked.key} onClose={() => setAsked(null)} onDone={load.reload} />
-      )}
-      {secret.dialog}
+      {dialogs.dialog}
     </>
   );
 }
 
 /** Whether a key may be used. */
-function KeyStatus({ value }: { readonly value: Key }) {
+export function KeyStatus({ value }: { readonly value: Key }) {
   if (value.revoked_at !== null) return <Badge>revoked</Badge>;
   if (value.expires_at !== null && isPast(value.expires_at)) return <Badge>expired</Badge>;
   return value.status === "active" ? (

@@ -4,15 +4,18 @@ import type { Account } from "../../api/types.ts";
 import { type Load, useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
 import { Figure, Figures, PageHead, Tabs } from "../../components/page.tsx";
-import { Loaded } from "../../components/state.tsx";
+import { Empty, Loaded } from "../../components/state.tsx";
 import { Credits, Id, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
+import { UsageOverview } from "../../usage/usage-overview.tsx";
 import { useMay } from "../session.ts";
-import { CreditDialog, RenameDialog, StatusDialog } from "./account-dialogs.tsx";
+import { CreditDialog, StatusDialog } from "./account-dialogs.tsx";
 import { AccountEntries } from "./account-entries.tsx";
 import { AccountKeys } from "./account-keys.tsx";
+import { AccountSettings } from "./account-settings.tsx";
+import { AccountStatements } from "./account-statements.tsx";
 import { AccountStatus } from "./accounts.tsx";
-import { ReceiptTable } from "./receipts.tsx";
+import { ReceiptTable } from "../../receipts/receipt-table.tsx";
 
 /** One account: what it has, its keys, its movements, its receipts. */
 export function AccountPage({
@@ -31,23 +34,24 @@ export function AccountPage({
       what="the account"
       head={<PageHead title="Account" trail={[["Accounts", linkTo(["accounts"])]]} />}
     >
-      {(account) => <AccountView account={account} load={load} tab={query.get("tab") ?? "keys"} />}
+      {(account) => <AccountView account={account} load={load} query={query} />}
     </Loaded>
   );
 }
 
-type Asked = "top-up" | "take-back" | "rename" | "status";
+type Asked = "top-up" | "take-back" | "status";
 
 function AccountView({
   account,
   load,
-  tab,
+  query,
 }: {
   readonly account: Account;
   readonly load: Load<Account>;
-  readonly tab: string;
+  readonly query: URLSearchParams;
 }) {
-  const { id, name, status } = account;
+  const { grant, id, name, status } = account;
+  const tab = query.get("tab") ?? "keys";
   const [asked, setAsked] = useState<Asked | null>(null);
   const [turn, setTurn] = useState(0);
   const mayChange = useMay("billing");
@@ -70,7 +74,6 @@ function AccountView({
                 Top up
               </Button>
               <Button onClick={() => setAsked("take-back")}>Take back</Button>
-              <Button onClick={() => setAsked("rename")}>Rename</Button>
               <Button
                 kind={status === "active" ? "danger" : "plain"}
                 onClick={() => setAsked("status")}
@@ -96,6 +99,23 @@ function AccountView({
         <Figure name="Available" note="for the next request">
           <Credits amount={account.available} />
         </Figure>
+        {(grant !== null || account.grant_left !== "0") && (
+          <Figure
+            name="Left of grants"
+            href={linkTo(["accounts", id], { tab: "settings" })}
+            note={
+              grant === null ? (
+                "in the balance"
+              ) : (
+                <>
+                  of {grant.amount} each {grant.every}
+                </>
+              )
+            }
+          >
+            <Credits amount={account.grant_left} />
+          </Figure>
+        )}
       </Figures>
       <Tabs
         label="Parts of the account"
@@ -103,15 +123,28 @@ function AccountView({
         tabs={[
           ["keys", "Keys", linkTo(["accounts", id])],
           ["entries", "Movements", linkTo(["accounts", id], { tab: "entries" })],
+          ["usage", "Usage", linkTo(["accounts", id], { tab: "usage" })],
           ["receipts", "Receipts", linkTo(["accounts", id], { tab: "receipts" })],
+          ["statements", "Statements", linkTo(["accounts", id], { tab: "statements" })],
+          ["settings", "Settings", linkTo(["accounts", id], { tab: "settings" })],
         ]}
       />
       {tab === "entries" && <AccountEntries id={id} turn={turn} />}
       {tab === "receipts" && <ReceiptTable filters={{ account: id }} />}
       {tab === "keys" && <AccountKeys account={account} />}
+      {tab === "usage" && (
+        <UsageOverview
+          path="/usage"
+          filters={{ account: id }}
+          place={{ path: ["accounts", id], query: { tab } }}
+          query={query}
+          empty={<Empty title="No request of this account ended in this time" />}
+        />
+      )}
+      {tab === "statements" && <AccountStatements account={account} query={query} />}
+      {tab === "settings" && <AccountSettings account={account} onDone={done} />}
       {asked === "top-up" && <CreditDialog {...shared} kind="top-up" />}
       {asked === "take-back" && <CreditDialog {...shared} kind="take-back" />}
-      {asked === "rename" && <RenameDialog {...shared} />}
       {asked === "status" && <StatusDialog {...shared} />}
     </>
   );

@@ -2,14 +2,16 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
-import { FormDialog } from "../../components/form-dialog.tsx";
+import { Field } from "../../components/field.tsx";
+import { filled, FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead } from "../../components/page.tsx";
 import { Empty } from "../../components/state.tsx";
-import { type Column, PagedTable } from "../../components/table.tsx";
-import { Badge, Credits, Time } from "../../components/text.tsx";
+import { amountColumn, type Column, PagedTable } from "../../components/table.tsx";
+import { Badge } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { goTo } from "../../router.ts";
 import { useMay } from "../session.ts";
+import { Spend } from "./spend.tsx";
 
 const columns: readonly Column<Account>[] = [
   {
@@ -21,18 +23,22 @@ const columns: readonly Column<Account>[] = [
       </>
     ),
   },
+  {
+    head: "External id",
+    cell: ({ external_id: external }) => external !== null && <code>{external}</code>,
+  },
   { head: "Status", cell: ({ status }) => <AccountStatus status={status} /> },
-  { head: "Balance", numeric: true, cell: ({ balance }) => <Credits amount={balance} /> },
-  { head: "Held", numeric: true, cell: ({ held }) => <Credits amount={held} /> },
-  { head: "Available", numeric: true, cell: ({ available }) => <Credits amount={available} /> },
-  { head: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
+  amountColumn("Balance", ({ balance }) => balance),
+  amountColumn("Held", ({ held }) => held),
+  amountColumn("Available", ({ available }) => available),
+  { head: "Charged in 30 days", numeric: true, cell: ({ id }) => <Spend account={id} /> },
 ];
 
-/** Every account with what it has. */
+/** Every account with what it has, or those that the address searches for. */
 export function AccountsPage({ query }: { readonly query: URLSearchParams }) {
   const [making, setMaking] = useState(false);
   const mayMake = useMay("billing");
-  void query;
+  const search = query.get("search") ?? "";
   const make = mayMake && (
     <Button kind="main" onClick={() => setMaking(true)}>
       New account
@@ -41,20 +47,57 @@ export function AccountsPage({ query }: { readonly query: URLSearchParams }) {
   return (
     <>
       <PageHead title="Accounts" actions={make} />
+      <SearchForm key={search} search={search} />
       <PagedTable
         caption="Accounts"
         path="/accounts"
+        query={{ search }}
         columns={columns}
         idOf={({ id }) => id}
         empty={
-          <Empty title="There is no account yet">
-            <p>An account has credit, and keys that spend it. Make the first one.</p>
-            {make}
-          </Empty>
+          search === "" ? (
+            <Empty title="There is no account yet">
+              <p>An account has credit, and keys that spend it. Make the first one.</p>
+              {make}
+            </Empty>
+          ) : (
+            <Empty title="No account is like that">
+              <p>
+                A search looks for a part of the name, the id or the external id.{" "}
+                <a href={linkTo(["accounts"])}>Show all accounts</a>
+              </p>
+            </Empty>
+          )
         }
       />
       {making && <NewAccount onClose={() => setMaking(false)} />}
     </>
+  );
+}
+
+function SearchForm({ search }: { readonly search: string }) {
+  const [wanted, setWanted] = useState(search);
+  return (
+    <form
+      class="filters filters-search"
+      role="search"
+      aria-label="Which accounts"
+      onSubmit={(event) => {
+        event.preventDefault();
+        goTo(linkTo(["accounts"], { search: wanted.trim() }));
+      }}
+    >
+      <Field
+        label="Search"
+        value={wanted}
+        onInput={setWanted}
+        placeholder="A part of the name, id or external id"
+      />
+      <div class="actions">
+        <Button type="submit">Show</Button>
+        {search !== "" && <a href={linkTo(["accounts"])}>All</a>}
+      </div>
+    </form>
   );
 }
 
@@ -77,9 +120,15 @@ function NewAccount({ onClose }: { readonly onClose: () => void }) {
           placeholder: "0",
           hint: "In credits, such as 10 or 0.25. More can be added at any time.",
         },
+        external: {
+          label: "External id",
+          hint: "What another system calls it. No two accounts share one.",
+          param: "external_id",
+        },
       }}
-      run={async (once, { credit, name }) => {
-        const body = { name: name.trim(), ...(credit === "" ? {} : { credit: credit.trim() }) };
+      run={async (once, { credit, external, name }) => {
+        const rest = filled({ credit: credit.trim(), external_id: external.trim() });
+        const body = { name: name.trim(), ...rest };
         const made = await send<Account>("POST", "/accounts", { body, once });
         goTo(linkTo(["accounts", made.id]));
       }}

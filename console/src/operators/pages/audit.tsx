@@ -8,14 +8,17 @@ import { type Column, PagedTable } from "../../components/table.tsx";
 import { Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { goTo } from "../../router.ts";
+import { Named, useOperatorNames } from "../operator-names.tsx";
 
-const columns: readonly Column<AuditRow>[] = [
-  { head: "Time", cell: ({ at }) => <Time at={at} /> },
-  { head: "Who", cell: ({ actor }) => <code>{actor}</code> },
-  { head: "Did", names: true, cell: ({ action }) => action },
-  { head: "To", cell: ({ target }) => <Target id={target} /> },
-  { head: "Before and after", cell: (row) => <Change row={row} /> },
-];
+function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRow>[] {
+  return [
+    { head: "Time", cell: ({ at }) => <Time at={at} /> },
+    { head: "Who", cell: ({ actor }) => <Named id={actor} names={names} /> },
+    { head: "Did", names: true, cell: ({ action }) => action },
+    { head: "To", cell: ({ target }) => <Named id={target} names={names} /> },
+    { head: "Before and after", cell: (row) => <Change row={row} /> },
+  ];
+}
 
 /** Who changed what. */
 export function AuditPage({ query }: { readonly query: URLSearchParams }) {
@@ -24,6 +27,7 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }) {
     action: query.get("action") ?? "",
     target: query.get("target") ?? "",
   };
+  const names = useOperatorNames();
   return (
     <>
       <PageHead title="Audit">
@@ -36,7 +40,7 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }) {
         caption="Changes"
         path="/audit"
         query={filters}
-        columns={columns}
+        columns={columnsOf(names)}
         idOf={({ sequence }) => String(sequence)}
         empty={
           <Empty title="No change is like that">
@@ -47,16 +51,6 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }) {
         }
       />
     </>
-  );
-}
-
-/** What a change was made to; accounts lead to their page. */
-function Target({ id }: { readonly id: string }) {
-  if (!id.startsWith("acct_")) return <code>{id}</code>;
-  return (
-    <a href={linkTo(["accounts", id])}>
-      <code>{id}</code>
-    </a>
   );
 }
 

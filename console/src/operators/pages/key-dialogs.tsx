@@ -1,7 +1,15 @@
 import { send } from "../../api/client.ts";
 import type { Account, Key, ShownKey } from "../../api/types.ts";
-import { filled, FormDialog } from "../../components/form-dialog.tsx";
+import {
+  changed,
+  changedCount,
+  filled,
+  FormDialog,
+  typedCount,
+} from "../../components/form-dialog.tsx";
+import { Credits, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
+import { asInstant, asTyped, timeZoneField } from "../../time-zones.ts";
 
 interface KeyDialogProps {
   readonly value: Key;
@@ -14,6 +22,11 @@ interface SecretDialogProps {
 }
 
 const dayMs = 86_400_000;
+const scopeChoices = [
+  ["both", "generate and read"],
+  ["generate", "generate"],
+  ["read", "read: look at the account, never spend"],
+] as const;
 
 /** Makes a key of an account. */
 export function NewKey({
@@ -30,11 +43,7 @@ export function NewKey({
         name: { label: "Name", placeholder: "web", hint: "Of the client that uses it." },
         scopes: {
           label: "May",
-          choices: [
-            ["both", "generate and read"],
-            ["generate", "generate"],
-            ["read", "read: look at the account, never spend"],
-          ],
+          choices: scopeChoices,
         },
         expires: {
           label: "Expires",
@@ -57,6 +66,121 @@ export function NewKey({
         onMade(await send<ShownKey>("POST", `/accounts/${account.id}/keys`, { body, once }));
       }}
     />
+  );
+}
+
+/** Gives a key another name, scopes, end or limits. */
+export function EditKey({ onClose, onDone, value }: KeyDialogProps) {
+  const { limits } = value;
+  const ends = asTyped(value.expires_at);
+  const hint = "Empty: as its account.";
+  return (
+    <FormDialog
+      title={`Change the key ${value.name}`}
+      action="Change the key"
+      onClose={onClose}
+      fields={{
+        name: { label: "Name", initial: value.name, required: true },
+        scopes: { label: "May", initial: scopesOf(value), choices: scopeChoices },
+        expires: {
+          label: "Expires",
+          type: "time",
+          initial: ends,
+          hint: "In your time zone. Empty: never.",
+          param: "expires_at",
+        },
+        minute: {
+          label: "Requests a minute",
+          initial: typedCount(limits.requests_per_minute),
+          inputMode: "numeric",
+          hint,
+          param: "limits.requests_per_minute",
+        },
+        output: {
+          label: "Output tokens at most",
+          initial: typedCount(limits.output_tokens_max),
+          inputMode: "numeric",
+          hint,
+          param: "limits.output_tokens_max",
+        },
+      }}
+      run={async (_once, typed) => {
+        const body = {
+          name: typed.name.trim(),
+          scopes: typed.scopes === "both" ? ["generate", "read"] : [typed.scopes],
+          expires_at: changed(typed.expires, ends, asInstant),
+          limits: {
+            requests_per_minute: changedCount(typed.minute, limits.requests_per_minute),
+            output_tokens_max: changedCount(typed.output, limits.output_tokens_max),
+          },
+        };
+        await send("PATCH", `/keys/${value.id}`, { body, version: value.version });
+        say("Changed");
+        onDone();
+      }}
+    >
+      <p>It holds from the next request on. A key never loosens a limit of its account.</p>
+    </FormDialog>
+  );
+}
+
+function scopesOf({ scopes: [only, ...others] }: Key): "both" | "generate" | "read" {
+  return only === undefined || others.length > 0 ? "both" : only;
+}
+
+/** Sets what a key may be charged in each period, or takes that away. */
+export function BudgetDialog({ onClose, onDone, value }: KeyDialogProps) {
+  const { budget, budget_ends_at: ends, budget_left: left } = value;
+  return (
+    <FormDialog
+      title={`Budget of the key ${value.name}`}
+      action="Set the budget"
+      onClose={onClose}
+      fields={{
+        amount: {
+          label: "Amount in credits",
+          initial: budget?.amount ?? "",
+          inputMode: "decimal",
+          hint: "Empty: no budget, the credit of the account alone counts.",
+          param: "budget.amount",
+        },
+        period: {
+          label: "Each",
+          initial: budget?.period ?? "month",
+          choices: [
+            ["day", "day"],
+            ["week", "week, from Monday"],
+            ["month", "month, from the 1st"],
+            ["total", "in all, without an end"],
+          ],
+        },
+        timezone: { ...timeZoneField(budget?.timezone ?? "UTC"), param: "budget.timezone" },
+      }}
+      run={async (_once, { amount, period, timezone }) => {
+        const wanted = { amount: amount.trim(), period, timezone: timezone.trim() };
+        const body = { budget: amount.trim() === "" ? null : wanted };
+        await send("PATCH", `/keys/${value.id}`, { body, version: value.version });
+        say(body.budget === null ? "The budget is gone" : "The budget is set");
+        onDone();
+      }}
+    >
+      <p>
+        {left === null ? (
+          "It has none. What its requests of the period were charged already counts."
+        ) : (
+          <>
+            <Credits amount={left} unit /> are left
+            {ends === null ? "." : " until "}
+            {ends !== null && (
+              <>
+                <Time at={ends} />.
+              </>
+            )}{" "}
+            What its requests of the period were charged already counts.
+          </>
+        )}
+      </p>
+    </FormDialog>
   );
 }
 

@@ -74,7 +74,7 @@ export function OperatorsPage() {
         <NewOperator
           onClose={() => setMaking(false)}
           onMade={(made) => {
-            secret.show(made.secret);
+            secret.show(made, { action: "Revoke it", run: () => setRevoking(made) });
             load.reload();
           }}
         />

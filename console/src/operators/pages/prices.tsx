@@ -6,27 +6,37 @@ import { Button } from "../../components/button.tsx";
 import { filled, FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
-import { type Column, Table } from "../../components/table.tsx";
-import { Badge, Credits, Time } from "../../components/text.tsx";
+import { amountColumn, type Column, Table } from "../../components/table.tsx";
+import { Badge, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
+import { asInstant, ownTimeZone } from "../../time-zones.ts";
+import { timeText } from "../../words.ts";
 import { useMay } from "../session.ts";
 
 type Price = PriceList["prices"][number];
+
+interface Asked {
+  /** null: a list to make. */
+  readonly list: PriceList | null;
+  /** A price of it to remove; null: one to add. */
+  readonly remove: Price | null;
+}
 
 /** What tokens cost whom, from when on. */
 export function PricesPage() {
   const load = useLoad("prices", (signal) =>
     get<Page<PriceList>>("/price_lists", { query: { limit: 500 }, signal }),
   );
-  const [asked, setAsked] = useState<PriceList | "new" | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
   const mayChange = useMay("billing");
+  const close = (): void => setAsked(null);
   return (
     <>
       <PageHead
         title="Prices"
         actions={
           mayChange && (
-            <Button kind="main" onClick={() => setAsked("new")}>
+            <Button kind="main" onClick={() => setAsked({ list: null, remove: null })}>
               New price list
             </Button>
           )
@@ -52,17 +62,20 @@ export function PricesPage() {
                   mayChange &&
                   list.source === "ledger" && (
                     <Button
-                      label={`Change the prices of ${list.name}`}
-                      onClick={() => setAsked(list)}
+                      label={`Add a price to ${list.name}`}
+                      onClick={() => setAsked({ list, remove: null })}
                     >
-                      Change prices
+                      Add a price
                     </Button>
                   )
                 }
               >
                 <Table
                   caption={`Prices of ${list.name}`}
-                  columns={columnsOf(list)}
+                  columns={columnsOf(
+                    list,
+                    mayChange ? (remove) => setAsked({ list, remove }) : null,
+                  )}
                   rows={list.prices}
                   idOf={({ effective_from: from }) => from ?? "always"}
                 />
@@ -71,15 +84,21 @@ export function PricesPage() {
           </>
         )}
       </Loaded>
-      {asked === "new" && <NewList onClose={() => setAsked(null)} onDone={load.reload} />}
-      {asked !== null && asked !== "new" && (
-        <OtherPrices list={asked} onClose={() => setAsked(null)} onDone={load.reload} />
+      {asked?.list === null && <NewList onClose={close} onDone={load.reload} />}
+      {asked !== null && asked.list !== null && asked.remove === null && (
+        <AddPrice list={asked.list} onClose={close} onDone={load.reload} />
+      )}
+      {asked !== null && asked.list !== null && asked.remove !== null && (
+        <RemovePrice list={asked.list} price={asked.remove} onClose={close} onDone={load.reload} />
       )}
     </>
   );
 }
 
-function columnsOf({ prices }: PriceList): readonly Column<Price>[] {
+function columnsOf(
+  { prices }: PriceList,
+  remove: ((price: Price) => void) | null,
+): readonly Column<Price>[] {
   const nowMs = Date.now();
   const begun = prices.filter(
     ({ effective_from: from }) => from === null || Date.parse(from) <= nowMs,
@@ -91,13 +110,9 @@ function columnsOf({ prices }: PriceList): readonly Column<Price>[] {
       names: true,
       cell: ({ effective_from: from }) => (from === null ? "always" : <Time at={from} />),
     },
-    { head: "Input", numeric: true, cell: ({ input }) => <Credits amount={input} /> },
-    {
-      head: "Cached input",
-      numeric: true,
-      cell: ({ cached_input: cached }) => <Credits amount={cached} />,
-    },
-    { head: "Output", numeric: true, cell: ({ output }) => <Credits amount={output} /> },
+    amountColumn("Input", ({ input }) => input),
+    amountColumn("Cached input", ({ cached_input: cached }) => cached),
+    amountColumn("Output", ({ output }) => output),
     {
       head: "State",
       cell: (price) =>
@@ -109,14 +124,34 @@ function columnsOf({ prices }: PriceList): readonly Column<Price>[] {
           <Badge tone="live">to come</Badge>
         ),
     },
+    ...(remove === null || begun.length === prices.length ? [] : [removal(begun, remove)]),
   ];
+}
+
+/** What has not begun can be removed. */
+function removal(begun: readonly Price[], remove: (price: Price) => void): Column<Price> {
+  return {
+    head: "",
+    cell: (price) =>
+      !begun.includes(price) && (
+        <div class="row-actions">
+          <Button
+            kind="quiet"
+            label={`Remove the price from ${timeText(price.effective_from ?? "")} on`}
+            onClick={() => remove(price)}
+          >
+            Remove
+          </Button>
+        </div>
+      ),
+  };
 }
 
 const priceFields = {
   from: {
     label: "From",
-    placeholder: "2027-01-01T00:00:00Z",
-    hint: "Empty: from now on.",
+    type: "time",
+    hint: `In your time zone, ${ownTimeZone()}. Empty: from now on.`,
     param: "prices.0.effective_from",
   },
   input: { label: "Input", inputMode: "decimal", required: true, param: "prices.0.input" },
@@ -133,7 +168,10 @@ function priceOf({ cached, from, input, output }: Record<keyof typeof priceField
   return {
     input: input.trim(),
     output: output.trim(),
-    ...filled({ cached_input: cached.trim(), effective_from: from.trim() }),
+    ...filled({
+      cached_input: cached.trim(),
+      effective_from: from === "" ? "" : asInstant(from),
+    }),
   };
 }
 
@@ -155,29 +193,65 @@ function NewList({ onClose, onDone }: DialogProps) {
         say("The list is made");
         onDone();
       }}
-    />
+    >
+      <p>Credits for a million tokens. Accounts pay by it once it is chosen in their settings.</p>
+    </FormDialog>
   );
 }
 
-/** Gives a list other prices for the time to come. */
-function OtherPrices({ list, onClose, onDone }: DialogProps & { readonly list: PriceList }) {
+/** Sends the list as it was read with what is to be different; what was changed meanwhile is not overwritten. */
+async function setPrices(list: PriceList, prices: readonly object[]): Promise<void> {
+  const path = `/price_lists/${encodeURIComponent(list.name)}`;
+  await send("PATCH", path, { body: { prices }, version: list.version });
+}
+
+/** Gives a list other prices from a time on. */
+function AddPrice({ list, onClose, onDone }: DialogProps & { readonly list: PriceList }) {
   return (
     <FormDialog
-      title={`Other prices for ${list.name}`}
-      action="Set the prices"
+      title={`Add a price to ${list.name}`}
+      action="Add the price"
       onClose={onClose}
       fields={priceFields}
       run={async (_once, price) => {
-        const body = { prices: [priceOf(price)] };
-        const path = `/price_lists/${encodeURIComponent(list.name)}`;
-        await send("PATCH", path, { body, version: list.version });
-        say("The prices are set");
+        await setPrices(list, [priceOf(price), ...list.prices]);
+        say("The price is added");
         onDone();
       }}
     >
       <p>
-        They replace all prices of this list that have not begun. Requests that run keep the prices
-        that they were admitted with.
+        Credits for a million tokens, up to the next price of the list. Requests that run keep the
+        prices that they were admitted with.
+      </p>
+    </FormDialog>
+  );
+}
+
+/** Takes back a price that has not begun. */
+function RemovePrice({
+  list,
+  onClose,
+  onDone,
+  price,
+}: DialogProps & { readonly list: PriceList; readonly price: Price }) {
+  return (
+    <FormDialog
+      title={`Remove a price of ${list.name}?`}
+      action="Remove the price"
+      danger
+      onClose={onClose}
+      run={async () => {
+        await setPrices(
+          list,
+          list.prices.filter((other) => other !== price),
+        );
+        say("The price is removed");
+        onDone();
+      }}
+    >
+      <p>
+        The price from <Time at={price.effective_from ?? ""} /> on does not begin. The one before it
+        goes on.
       </p>
     </FormDialog>
   );

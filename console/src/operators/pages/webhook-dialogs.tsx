@@ -9,6 +9,49 @@ interface WebhookDialogProps {
   readonly onDone: () => void;
 }
 
+type EventType = NonNullable<Webhook["types"]>[number];
+
+/** What each type of event says, for those who choose. */
+const eventWords: Readonly<Record<EventType, string>> = {
+  "account.low_balance": "a balance is low",
+  "account.exhausted": "a request was refused for want of credit",
+  "account.credited": "credit was added or taken back",
+  "budget.reached": "80 % and 100 % of a key's budget are used",
+  "key.expiring": "a key expires within a day",
+  "verify.failed": "the ledger does not add up",
+  "deployment.down": "the deployment answers no more",
+  "deployment.up": "the deployment answers again",
+};
+
+function addressFields(webhook: Webhook | null) {
+  return {
+    url: {
+      label: "Address",
+      initial: webhook?.url ?? "",
+      hint: "Written whole, by https.",
+      required: true,
+    },
+    events: {
+      label: "Events",
+      hint: "None chosen: all, also those of later versions.",
+      initial: webhook?.types?.join(",") ?? "",
+      options: Object.entries(eventWords).map(
+        ([type, words]) => [type, `${type}: ${words}`] as const,
+      ),
+    },
+    description: {
+      label: "About",
+      initial: webhook?.description ?? "",
+      hint: "Who receives there, and what for.",
+    },
+  };
+}
+
+/** The types that were chosen; null: all. */
+function typesOf(events: string): readonly string[] | null {
+  return events === "" ? null : events.split(",");
+}
+
 /** Makes a webhook. */
 export function NewWebhook({
   onClose,
@@ -22,28 +65,68 @@ export function NewWebhook({
       title="New webhook"
       action="Make the webhook"
       onClose={onClose}
-      fields={{
-        url: { label: "Address", hint: "Written whole, by https.", required: true },
-        events: {
-          label: "Events",
-          hint: "Empty: all. Or types with commas between, such as account.low_balance, budget.reached.",
-          param: "types",
-        },
-        description: { label: "About", hint: "Who receives there, and what for." },
-      }}
+      fields={addressFields(null)}
       run={async (once, { description, events, url }) => {
-        const types = events
-          .split(",")
-          .map((type) => type.trim())
-          .filter((type) => type !== "");
-        const body = {
-          url: url.trim(),
-          ...(types.length === 0 ? {} : { types }),
-          ...filled({ description }),
-        };
+        const body = { url: url.trim(), types: typesOf(events), ...filled({ description }) };
         onMade(await send<ShownWebhook>("POST", "/webhooks", { body, once }));
       }}
     />
+  );
+}
+
+/** Gives a webhook another address, or other events. */
+export function EditWebhook({ onClose, onDone, webhook }: WebhookDialogProps) {
+  return (
+    <FormDialog
+      title="Change the webhook"
+      action="Change the webhook"
+      onClose={onClose}
+      fields={addressFields(webhook)}
+      run={async (once, { description, events, url }) => {
+        const body = { url: url.trim(), types: typesOf(events), description };
+        await send("PATCH", `/webhooks/${webhook.id}`, { body, once });
+        say("Changed");
+        onDone();
+      }}
+    >
+      <p>What it has not got yet goes to the new address. Its secret stays.</p>
+    </FormDialog>
+  );
+}
+
+/** Gives a webhook another secret. */
+export function RotateWebhook({
+  onClose,
+  onMade,
+  webhook,
+}: Omit<WebhookDialogProps, "onDone"> & { readonly onMade: (webhook: ShownWebhook) => void }) {
+  return (
+    <FormDialog
+      title="Rotate the secret?"
+      action="Make a new secret"
+      onClose={onClose}
+      fields={{
+        overlap: {
+          label: "The old secret signs too",
+          initial: "86400",
+          choices: [
+            ["0", "no longer"],
+            ["3600", "for another hour"],
+            ["86400", "for another day"],
+            ["604800", "for another week"],
+          ],
+        },
+      }}
+      run={async (once, { overlap }) => {
+        const body = { overlap_seconds: Number(overlap) };
+        onMade(await send<ShownWebhook>("POST", `/webhooks/${webhook.id}/rotate`, { body, once }));
+      }}
+    >
+      <p>
+        {webhook.url} gets a new secret, shown once. While the old one signs too, a receiver that
+        knows either of them verifies what it gets.
+      </p>
+    </FormDialog>
   );
 }
 

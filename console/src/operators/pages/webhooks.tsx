@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import type { Webhook } from "../../api/types.ts";
+import type { ShownWebhook, Webhook } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
 import { PageHead } from "../../components/page.tsx";
@@ -12,10 +12,16 @@ import { linkTo } from "../../place.ts";
 import { goTo } from "../../router.ts";
 import { useMay } from "../session.ts";
 import { Deliveries } from "./deliveries.tsx";
-import { DeleteWebhook, NewWebhook, PauseWebhook } from "./webhook-dialogs.tsx";
+import {
+  DeleteWebhook,
+  EditWebhook,
+  NewWebhook,
+  PauseWebhook,
+  RotateWebhook,
+} from "./webhook-dialogs.tsx";
 
 interface Asked {
-  readonly what: "pause" | "delete";
+  readonly what: "edit" | "rotate" | "pause" | "delete";
   readonly webhook: Webhook;
 }
 
@@ -33,6 +39,11 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
   const mayChange = useMay("owner");
   const shown = query.get("webhook");
   const close = (): void => setAsked(null);
+  const made = (webhook: ShownWebhook): void => {
+    const run = (): void => setAsked({ what: "rotate", webhook });
+    secret.show(webhook, { action: "Rotate the secret", run });
+    load.reload();
+  };
   const make = mayChange && (
     <Button kind="main" onClick={() => setMaking(true)}>
       New webhook
@@ -66,14 +77,12 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
         }
       </Loaded>
       {shown !== null && <Deliveries key={shown} webhook={shown} mayChange={mayChange} />}
-      {making && (
-        <NewWebhook
-          onClose={() => setMaking(false)}
-          onMade={(made) => {
-            secret.show(made.secret);
-            load.reload();
-          }}
-        />
+      {making && <NewWebhook onClose={() => setMaking(false)} onMade={made} />}
+      {asked?.what === "edit" && (
+        <EditWebhook webhook={asked.webhook} onClose={close} onDone={load.reload} />
+      )}
+      {asked?.what === "rotate" && (
+        <RotateWebhook webhook={asked.webhook} onClose={close} onMade={made} />
       )}
       {asked?.what === "pause" && (
         <PauseWebhook webhook={asked.webhook} onClose={close} onDone={load.reload} />
@@ -126,28 +135,25 @@ const columns: readonly Column<Webhook>[] = [
 ];
 
 function actionsOf(ask: (asked: Asked) => void): Column<Webhook> {
+  const words = { edit: "Change", rotate: "Rotate", delete: "Delete" } as const;
   return {
     head: "",
-    cell: (webhook) => {
-      const pause = webhook.status === "active" ? "Pause" : "Resume";
-      return (
-        <div class="row-actions">
-          <Button
-            kind="quiet"
-            label={`${pause} the webhook of ${webhook.url}`}
-            onClick={() => ask({ what: "pause", webhook })}
-          >
-            {pause}
-          </Button>
-          <Button
-            kind="quiet"
-            label={`Delete the webhook of ${webhook.url}`}
-            onClick={() => ask({ what: "delete", webhook })}
-          >
-            Delete
-          </Button>
-        </div>
-      );
-    },
+    cell: (webhook) => (
+      <div class="row-actions">
+        {(["edit", "rotate", "pause", "delete"] as const).map((what) => {
+          const pause = webhook.status === "active" ? "Pause" : "Resume";
+          const text = what === "pause" ? pause : words[what];
+          const label =
+            what === "rotate"
+              ? `Rotate the secret of ${webhook.url}`
+              : `${text} the webhook of ${webhook.url}`;
+          return (
+            <Button key={what} kind="quiet" label={label} onClick={() => ask({ what, webhook })}>
+              {text}
+            </Button>
+          );
+        })}
+      </div>
+    ),
   };
 }

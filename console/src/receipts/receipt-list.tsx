@@ -1,0 +1,131 @@
+import { useState } from "preact/hooks";
+import { Button } from "../components/button.tsx";
+import { Choice, Field } from "../components/field.tsx";
+import { Time } from "../components/text.tsx";
+import { linkTo } from "../place.ts";
+import { goTo } from "../router.ts";
+import { type Filters, filterNames, ReceiptTable } from "./receipt-table.tsx";
+
+/** Receipts by what the address asks for: of all accounts, or, `ofCaller`, of the account of a key. */
+export function ReceiptList({
+  ofCaller = false,
+  query,
+}: {
+  readonly query: URLSearchParams;
+  readonly ofCaller?: boolean;
+}) {
+  const filters: Filters = Object.fromEntries(
+    filterNames.flatMap((name) => {
+      const value = query.get(name);
+      return value === null || (ofCaller && name === "account") ? [] : [[name, value]];
+    }),
+  );
+  return (
+    <>
+      <FilterForm key={query.toString()} filters={filters} ofCaller={ofCaller} />
+      <ReceiptTable filters={filters} ofCaller={ofCaller} />
+    </>
+  );
+}
+
+const outcomes = [
+  "completed",
+  "cancelled",
+  "cancelled-before-output",
+  "refused",
+  "failed",
+  "lease-lost",
+];
+const formats = ["chat-completions", "responses", "messages"];
+
+function choices(values: readonly string[]): readonly (readonly [string, string])[] {
+  return [["", "any"], ...values.map((value) => [value, value] as const)];
+}
+
+function FilterForm({
+  filters,
+  ofCaller,
+}: {
+  readonly filters: Filters;
+  readonly ofCaller: boolean;
+}) {
+  const [wanted, setWanted] = useState<Filters>(filters);
+  const set = (name: keyof Filters) => (value: string) => setWanted({ ...wanted, [name]: value });
+  return (
+    <form
+      class="filters"
+      aria-label="Which receipts"
+      onSubmit={(event) => {
+        event.preventDefault();
+        goTo(linkTo(["receipts"], wanted));
+      }}
+    >
+      {!ofCaller && (
+        <Field
+          label="Account"
+          value={wanted.account ?? ""}
+          onInput={set("account")}
+          placeholder="acct_…"
+        />
+      )}
+      <Field label="Key" value={wanted.key ?? ""} onInput={set("key")} placeholder="key_…" />
+      <Choice
+        label="Ended"
+        value={wanted.outcome ?? ""}
+        choices={choices(outcomes)}
+        onChange={set("outcome")}
+      />
+      <Choice
+        label="Format"
+        value={wanted.format ?? ""}
+        choices={choices(formats)}
+        onChange={set("format")}
+      />
+      <Field
+        label="Label"
+        value={wanted.label ?? ""}
+        onInput={set("label")}
+        placeholder="of one user"
+      />
+      <Field
+        label="Charged at least"
+        value={wanted.charged_at_least ?? ""}
+        onInput={set("charged_at_least")}
+        inputMode="decimal"
+        placeholder="0"
+      />
+      {(filters.since !== undefined || filters.until !== undefined) && (
+        <p class="hint filter-times">
+          Admitted <TimeSpan since={filters.since} until={filters.until} />
+        </p>
+      )}
+      <div class="actions">
+        <Button type="submit">Show</Button>
+        {Object.keys(filters).length > 0 && <a href={linkTo(["receipts"])}>All</a>}
+      </div>
+    </form>
+  );
+}
+
+function TimeSpan({
+  since,
+  until,
+}: {
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+}) {
+  return (
+    <>
+      {since !== undefined && (
+        <>
+          from <Time at={since} />
+        </>
+      )}{" "}
+      {until !== undefined && (
+        <>
+          up to <Time at={until} />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+import type { Receipt } from "../api/types.ts";
+import { Empty } from "../components/state.tsx";
+import { amountColumn, type Column, PagedTable } from "../components/table.tsx";
+import { Badge, Time } from "../components/text.tsx";
+import { linkTo } from "../place.ts";
+import { countText, durationText } from "../words.ts";
+import { accountColumn, formatColumn, requestColumn } from "./request-columns.tsx";
+
+const ofAll: readonly Column<Receipt>[] = [
+  { head: "Admitted", cell: ({ admitted_at: at }) => <Time at={at} /> },
+  requestColumn,
+  accountColumn,
+  formatColumn,
+  { head: "Ended", cell: (receipt) => <Outcome receipt={receipt} /> },
+  { head: "In", numeric: true, cell: ({ usage }) => tokens(usage?.input_tokens) },
+  { head: "Out", numeric: true, cell: ({ usage }) => tokens(usage?.output_tokens) },
+  {
+    head: "Took",
+    numeric: true,
+    cell: ({ total_ms: ms }) => <span class="number">{ms === null ? "–" : durationText(ms)}</span>,
+  },
+  amountColumn("Charged", ({ charged }) => charged),
+];
+const ofOne = ofAll.filter((column) => column !== accountColumn);
+
+/** Names of filters, as the API and the address have them. */
+export const filterNames = [
+  "account",
+  "key",
+  "outcome",
+  "format",
+  "label",
+  "since",
+  "until",
+  "charged_at_least",
+] as const;
+/** Which receipts are wanted. */
+export type Filters = Partial<Record<(typeof filterNames)[number], string>>;
+
+/** The receipts that filters let through. */
+export function ReceiptTable({
+  filters,
+  ofCaller = false,
+}: {
+  readonly filters: Filters;
+  /** Whether all are of the account of the key that asks. */
+  readonly ofCaller?: boolean;
+}) {
+  const narrowed = Object.keys(filters).some((name) => name !== "account");
+  return (
+    <PagedTable
+      caption="Receipts"
+      path="/receipts"
+      query={filters}
+      columns={ofCaller || "account" in filters ? ofOne : ofAll}
+      idOf={({ id }) => id}
+      empty={
+        narrowed ? (
+          <Empty title="No receipt is like that">
+            <p>
+              <a href={linkTo(["receipts"])}>Show all receipts</a>
+            </p>
+          </Empty>
+        ) : (
+          <Empty title="No request yet">
+            <p>Each request that is admitted leaves a receipt here.</p>
+          </Empty>
+        )
+      }
+    />
+  );
+}
+
+/** How a request ended, or that it runs. */
+export function Outcome({ receipt }: { readonly receipt: Receipt }) {
+  if (receipt.state === "open") return <Badge tone="live">running</Badge>;
+  const outcome = receipt.outcome ?? receipt.state;
+  const tone = outcome === "completed" ? "good" : outcome.startsWith("cancelled") ? "warn" : "bad";
+  return <Badge tone={tone}>{outcome}</Badge>;
+}
+
+function tokens(count: number | undefined) {
+  return <span class="number">{count === undefined ? "–" : countText(count)}</span>;
+}

@@ -1,0 +1,81 @@
+import type { ComponentChildren } from "preact";
+import { useAsk } from "../api/ask.ts";
+import type { Receipt } from "../api/types.ts";
+import { type Load, useLoad } from "../api/use-load.ts";
+import { Facts, PageHead, Section } from "../components/page.tsx";
+import { Loaded } from "../components/state.tsx";
+import { Id } from "../components/text.tsx";
+import { linkTo } from "../place.ts";
+import { countText } from "../words.ts";
+import { Sum, TimeLine } from "./receipt-parts.tsx";
+import { Outcome } from "./receipt-table.tsx";
+
+const openEveryMs = 2_000;
+const trail = [["Receipts", linkTo(["receipts"])]] as const;
+
+/** A receipt; one of a request that runs is asked for again until it is settled. */
+function useReceipt(id: string): Load<Receipt> {
+  const ask = useAsk();
+  const load = useLoad(`receipt ${id}`, (signal) =>
+    ask<Receipt>(`/receipts/${encodeURIComponent(id)}`, { signal }),
+  );
+  const open = load.data?.state === "open";
+  useLoad(
+    `${id} ${open ? "open" : ""}`,
+    () => Promise.resolve(open && load.reload()),
+    open ? openEveryMs : null,
+  );
+  return load;
+}
+
+/** One request: when what happened, what it cost and why. */
+export function ReceiptView({
+  actions,
+  children,
+  id,
+  ofCaller = false,
+}: {
+  readonly id: string;
+  /** Whether a key asks, which has no pages of accounts, keys and price lists. */
+  readonly ofCaller?: boolean;
+  readonly actions?: (receipt: Receipt, reload: () => void) => ComponentChildren;
+  /** What stands below. */
+  readonly children?: (receipt: Receipt) => ComponentChildren;
+}) {
+  const load = useReceipt(id);
+  const link = (path: readonly [string, string?], words: string) =>
+    ofCaller ? words : <a href={linkTo(path.map(String))}>{words}</a>;
+  return (
+    <Loaded load={load} what="the receipt" head={<PageHead title="Receipt" trail={trail} />}>
+      {(receipt) => (
+        <>
+          <PageHead
+            title="Receipt"
+            trail={trail}
+            badge={<Outcome receipt={receipt} />}
+            actions={actions?.(receipt, load.reload)}
+          >
+            <Id>{receipt.id}</Id>
+          </PageHead>
+          <Section title="What happened">
+            <TimeLine receipt={receipt} />
+            <Facts
+              rows={[
+                ["Account", link(["accounts", receipt.account], receipt.account)],
+                ["Key", link(["keys", receipt.key], receipt.key)],
+                ["Format", `${receipt.format}${receipt.streamed ? ", streamed" : ""}`],
+                ...(receipt.label === null ? [] : [["Label", receipt.label] as const]),
+                ["Most input estimated", `${countText(receipt.input_bound)} tokens`],
+                ["Most output allowed", `${countText(receipt.output_allowance)} tokens`],
+              ]}
+            />
+          </Section>
+          <Section title="What it cost">
+            <Sum receipt={receipt}>{link(["prices"], receipt.price_list)}</Sum>
+          </Section>
+          {children?.(receipt)}
+        </>
+      )}
+    </Loaded>
+  );
+}

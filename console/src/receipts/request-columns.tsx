@@ -1,0 +1,31 @@
+import type { Column } from "../components/table.tsx";
+import { linkTo } from "../place.ts";
+
+// What lists of requests have in common, whether these run or have ended.
+
+/** The request, which leads to its receipt. */
+export const requestColumn: Column<{ readonly id: string }> = {
+  head: "Request",
+  names: true,
+  cell: ({ id }) => (
+    <a href={linkTo(["receipts", id])}>
+      <code>{id}</code>
+    </a>
+  ),
+};
+
+/** Whose it is. */
+export const accountColumn: Column<{ readonly account: string }> = {
+  head: "Account",
+  cell: ({ account }) => (
+    <a href={linkTo(["accounts", account])}>
+      <code>{account}</code>
+    </a>
+  ),
+};
+
+/** In which format it was asked, and whether streamed. */
+export const formatColumn: Column<{ readonly format: string; readonly streamed: boolean }> = {
+  head: "Format",
+  cell: ({ format, streamed }) => `${format}${streamed ? ", streamed" : ""}`,
+};
