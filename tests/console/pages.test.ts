@@ -46,6 +46,9 @@ beforeAll(async () => {
   places["receipt"] = `receipts/${String(receipt?.["id"])}`;
   places["account"] = `accounts/${String(receipt?.["account"])}`;
   places["account-movements"] = `accounts/${String(receipt?.["account"])}?tab=entries`;
+  places["account-statements"] = `accounts/${String(receipt?.["account"])}?tab=statements`;
+  places["account-settings"] = `accounts/${String(receipt?.["account"])}?tab=settings`;
+  places["key"] = `keys/${String(receipt?.["key"])}`;
   places["account-receipts"] = `accounts/${String(receipt?.["account"])}?tab=receipts`;
   const webhook = { url: "http://127.0.0.1:9/", description: hostileName };
   const made = await ask<{ id: string }>("/webhooks", webhook);
@@ -140,6 +143,13 @@ test("lists turn their pages, and an account is found among three hundred", asyn
   await page.getByRole("button", { name: "Older" }).click();
   await page.getByText("Page 2").waitFor();
   expect(await page.getByRole("rowheader").first().textContent()).not.toBe(first);
+  await page.getByLabel("Search").fill("TEAM 17");
+  await page.keyboard.press("Enter");
+  await page.getByRole("row", { name: "team 170" }).waitFor();
+  expect(await page.getByRole("rowheader").count()).toBe(11);
+  await page.getByRole("link", { name: "All", exact: true }).click();
+  await page.getByRole("button", { name: "Older" }).click();
+  await page.getByText("Page 2").waitFor();
   await page.getByRole("button", { name: "Newer" }).click();
   await page.getByText("Page 1").waitFor();
 });

@@ -79,7 +79,7 @@ export function FormDialog<Name extends string = never>({
         ))}
         {error !== null && atFault === undefined && (
           <p class="error" role="alert">
-            {error.message}
+            {wordsOf(error)}
           </p>
         )}
         <div class="actions">
@@ -93,6 +93,12 @@ export function FormDialog<Name extends string = never>({
       </form>
     </Dialog>
   );
+}
+
+/** What the API says is for those who send; a person has the page in the place of its answer. */
+function wordsOf({ code, message }: ApiError): string {
+  if (code !== "version_conflict") return message;
+  return "It was changed meanwhile, and stays as it is now. Load the page again and look at it first.";
 }
 
 /** What was filled in: fields that were left empty are not sent. */

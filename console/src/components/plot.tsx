@@ -173,7 +173,7 @@ function optionsOf(
         grid: { show: false },
         space: 64,
         size: 28,
-        values: (_plot, values, _axis, _space, stepSeconds) =>
+        values: (...[, values, , , stepSeconds]) =>
           values.map((value) =>
             axisTime(value * 1_000, Math.max(given.widthMs, stepSeconds * 1_000)),
           ),

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useAsk } from "../api/ask.ts";
 import type { Page } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { Loaded } from "./state.tsx";
 import { Credits } from "./text.tsx";
@@ -156,7 +156,8 @@ export function PagedTable<Row>({
     name,
     cursors: [],
   });
-  // Another list begins at its first page.
+  // Another list begins at its first page, and so does this one when it is come back to.
+  useEffect(() => setSteps({ name, cursors: [] }), [name]);
   const cursors = steps.name === name ? steps.cursors : [];
   const cursor = cursors.at(-1) ?? null;
   const load = useLoad(
