@@ -1,24 +1,11 @@
-import { openPostgresLedger } from "../src/ledger/postgres/postgres-ledger.ts";
-import { openSqliteLedger } from "../src/ledger/sqlite/sqlite-ledger.ts";
+import { parseArgs } from "node:util";
 import type { StoreLedger } from "../src/ledger/store-ledger.ts";
 import type { UsageQuery } from "../src/ledger/usage/usage-query.ts";
+import { writtenAccount, writtenKey } from "../tests/doubles/many-receipts.ts";
+import { measureBeside, openLedger } from "./usage-beside.ts";
 
-// node bench/usage.ts sqlite:PATH | postgres://...: how long a year of usage takes, after all of it is kept
-
-const rules = {
-  prices: { inputNanosPerMillion: 1_000_000_000n, outputNanosPerMillion: 4_000_000_000n },
-  concurrencyPerAccount: 4,
-  requestsPerMinute: 600,
-  leaseMs: 60_000,
-};
-
-async function open(address: string): Promise<StoreLedger> {
-  if (!address.startsWith("sqlite:"))
-    return openPostgresLedger({ url: address, connections: 1, ...rules }, {});
-  const path = address.slice("sqlite:".length);
-  const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
-  return openSqliteLedger({ path, synchronous: "normal", ...rules }, parts);
-}
+// node bench/usage.ts sqlite:PATH | postgres://... [--beside]: how long a year of usage takes, after all of it is kept; or how
+// long chunks of 32 paced streams take while one such question is asked after another
 
 /** Adds up what is not kept yet; how many steps it took, and how long the longest was. */
 async function keepAll(ledger: StoreLedger): Promise<{ steps: number; longestMs: number }> {
@@ -37,9 +24,13 @@ async function keepAll(ledger: StoreLedger): Promise<{ steps: number; longestMs:
   return { steps, longestMs };
 }
 
-const [address] = process.argv.slice(2);
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { beside: { type: "boolean" } },
+});
+const [address] = positionals;
 if (address === undefined) throw new Error("name a ledger: sqlite:PATH or postgres://...");
-await using ledger = await open(address);
+await using ledger = await openLedger(address);
 const startedMs = performance.now();
 const { longestMs, steps } = await keepAll(ledger);
 process.stdout.write(
@@ -54,30 +45,51 @@ const year = {
   untilMs,
   timezone: "UTC",
 } as const;
+const halves = ["month", "day", "hour", "account", "key", "format", "label"] as const;
+const times = new Set<string>(["month", "day", "hour"]);
+const pairs = halves.flatMap((one, at) =>
+  halves
+    .slice(at + 1)
+    .filter((other) => !times.has(one) || !times.has(other))
+    .map((other) => [one, other]),
+);
 const queries: readonly (readonly [string, UsageQuery])[] = [
-  ["by month", { ...year, by: ["month"] }],
-  ["by day", { ...year, by: ["day"] }],
-  ["by account", { ...year, by: ["account"] }],
-  ["by key", { ...year, by: ["key"] }],
-  ["by format", { ...year, by: ["format"] }],
-  ["by label", { ...year, by: ["label"] }],
-  ["by month and account", { ...year, by: ["month", "account"] }],
-  ["by day and account", { ...year, by: ["day", "account"] }],
-  ["by month, Europe/Berlin", { ...year, by: ["month"], timezone: "Europe/Berlin" }],
-  ["by day, Europe/Berlin", { ...year, by: ["day"], timezone: "Europe/Berlin" }],
-  ["by day, America/New_York", { ...year, by: ["day"], timezone: "America/New_York" }],
-  ["by day of one account", { ...year, by: ["day"], accountId: "acct_many10000" }],
-  ["by hour of a week", { ...year, by: ["hour"], sinceMs: untilMs - 7 * 86_400_000 }],
+  ...[...halves.map((one) => [one]), ...pairs].map(
+    (by) => [by.join(" and "), { ...year, by }] as const,
+  ),
+  ...["Europe/Berlin", "America/New_York", "Asia/Kathmandu"].flatMap((timezone) =>
+    [["month"], ["day"], ["month", "account"], ["day", "account"], ["day", "label"]].map(
+      (by) =>
+        [
+          `${by.join(" and ")}, ${timezone}`,
+          { ...year, by: by as UsageQuery["by"], timezone },
+        ] as const,
+    ),
+  ),
+  ["hour of the largest account", { ...year, by: ["hour"], accountId: writtenAccount(0) }],
+  ["day of the largest account", { ...year, by: ["day"], accountId: writtenAccount(0) }],
+  [
+    "label of one of its keys",
+    { ...year, by: ["label"], keyId: writtenKey(0).id, accountId: writtenAccount(0) },
+  ],
 ];
-for (const [name, query] of queries) {
-  const times: number[] = [];
-  let rows = 0;
-  for (let round = 0; round < 3; round += 1) {
-    const begunMs = performance.now();
-    rows = (await ledger.sumUsage(query)).length;
-    times.push(performance.now() - begunMs);
+if (values.beside === true) await measureBeside(address, queries);
+else
+  for (const [name, query] of queries) {
+    const milliseconds: number[] = [];
+    const cpu: number[] = [];
+    let [bytes, isAll] = [0, false];
+    for (let round = 0; round < 3; round += 1) {
+      const begunMs = performance.now();
+      const before = process.cpuUsage();
+      const { nextMs, text } = await ledger.printUsage({ ...query, form: "application/json" });
+      const { system, user } = process.cpuUsage(before);
+      [bytes, isAll] = [text.byteLength, nextMs === null];
+      milliseconds.push(performance.now() - begunMs);
+      cpu.push((user + system) / 1_000);
+    }
+    const shown = (all: readonly number[]): string => all.map((ms) => ms.toFixed(0)).join(", ");
+    process.stdout.write(
+      `${name}: ${shown(milliseconds)} ms, CPU here ${shown(cpu)} ms, ${(bytes / 1_000).toFixed(0)} kB${isAll ? "" : ", a first page"}\n`,
+    );
   }
-  process.stdout.write(
-    `${name}: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms, ${String(rows)} rows\n`,
-  );
-}

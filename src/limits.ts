@@ -261,6 +261,12 @@ export const limits = {
   /** How often that is done, and how long requests have the thread for themselves between two transactions. */
   usageKeepMs: 60_000,
   usageRestMs: 20,
+  /** Rows of an answer of usage, a megabyte for a thousand: a year of hours is one. The next ones have a page of their own. */
+  usageRowsMax: 10_000,
+  /** Sums that a page reads to make them, which may be of shorter times: a year of quarters of an hour. */
+  usageRowsReadMax: 40_000,
+  /** Times that are read first where each may have many rows: they tell how many more fit. */
+  usageTimesFirst: 32,
   /** Characters of a label as a receipt keeps it; a longer one is kept by its hash, which is shorter. */
   labelCharactersMax: 128,
   /** Characters of a reference of a movement and of an external id: payment providers' have under 100. */

@@ -14,6 +14,8 @@ export interface QueryReader {
   time(name: string): number | null;
   nanos(name: string): bigint | null;
   rows(): number;
+  /** The same of sums of usage, which are one answer where they fit. */
+  usageRows(): number;
   groupings(): readonly UsageGrouping[];
   timezone(): string;
   pageStart(): PageStart | null;
@@ -28,6 +30,13 @@ export function readQuery({ request }: Exchange, names: readonly string[]): Quer
     if (!names.includes(name) || given.getAll(name).length > 1)
       throw wrong(name, `is not taken here, or twice. Send ${names.join(", ")}, each once at most`);
   const text = (name: string): string | null => given.get(name);
+  function rowsUpTo(most: number, usual: number): number {
+    const value = text("limit") ?? String(usual);
+    const rows = /^\d{1,5}$/u.test(value) ? Number(value) : 0;
+    if (rows < 1 || rows > most)
+      throw wrong("limit", `is a whole number from 1 to ${String(most)}`);
+    return rows;
+  }
   return {
     text,
     choice(name, choices) {
@@ -52,13 +61,8 @@ export function readQuery({ request }: Exchange, names: readonly string[]): Quer
         throw wrong(name, "is no amount of credits: write it as 10 or 0.25");
       return nanos;
     },
-    rows() {
-      const value = text("limit") ?? String(limits.pageRowsDefault);
-      const rows = /^\d{1,4}$/u.test(value) ? Number(value) : 0;
-      if (rows < 1 || rows > limits.pageRowsMax)
-        throw wrong("limit", `is a whole number from 1 to ${String(limits.pageRowsMax)}`);
-      return rows;
-    },
+    rows: () => rowsUpTo(limits.pageRowsMax, limits.pageRowsDefault),
+    usageRows: () => rowsUpTo(limits.usageRowsMax, limits.usageRowsMax),
     groupings() {
       const by = groupingsOf(text("by") ?? "day");
       if (by === null)

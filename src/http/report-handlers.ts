@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { Failure } from "../failure.ts";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import { entryToJson } from "../ledger/administration/entry-row.ts";
-import type { LedgerForCallers } from "../ledger/ledger.ts";
+import type { LedgerForCallers, OfAccount } from "../ledger/ledger.ts";
 import type { AccountId } from "../ledger/scalars.ts";
 import { OperatorError } from "../ledger/operator-error.ts";
 import { receiptToJson } from "../ledger/receipt.ts";
 import { type FileType, fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
 import { statementFormOf, statementForms, writeStatement } from "../ledger/statement-text.ts";
-import { usageLines, usageToJson } from "../ledger/usage/usage-json.ts";
+import { usageLines, type UsagePrint } from "../ledger/usage/usage-json.ts";
 import { authorize } from "./authorization.ts";
 import { answerBytes, answerJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
@@ -23,21 +23,27 @@ const fresh = { status: 200, headers: { "cache-control": "no-store" } } as const
 /** Sums of what the caller's account used. */
 export async function handleUsage(exchange: Exchange, service: Service): Promise<void> {
   const { accountId, reports } = await look(exchange, service);
-  const names = ["by", "key", "format", "since", "until", "timezone"];
+  const names = ["by", "key", "format", "since", "until", "timezone", "limit", "cursor"];
   const query = readQuery(exchange, names);
-  const by = query.groupings();
-  const rows = await reports.usageOf({
+  const wanted = {
     accountId,
     keyId: query.text("key"),
     format: query.text("format"),
-    sinceMs: query.time("since"),
+    sinceMs: query.number() ?? query.time("since"),
     untilMs: query.time("until"),
     timezone: query.timezone(),
-    by,
-  });
-  if (fileTypeOf(exchange.request.headers.accept) === "text/csv")
-    await sendFile(exchange, "text/csv", usageLines(rows, by));
-  else answerJson(exchange, fresh, { data: rows.map((row) => usageToJson(row, by)) });
+    by: query.groupings(),
+    rowsMax: query.usageRows(),
+  };
+  const isTable = fileTypeOf(exchange.request.headers.accept) === "text/csv";
+  if (isTable) {
+    const pieces = usageLines((page: UsagePrint & OfAccount) => reports.printUsageOf(page), wanted);
+    await sendFile(exchange, "text/csv", pieces);
+    return;
+  }
+  const { text } = await reports.printUsageOf({ ...wanted, form: "application/json" });
+  const headers = { "content-type": "application/json; charset=utf-8", ...fresh.headers };
+  answerBytes(exchange, { ...fresh, headers }, text);
 }
 
 /** The journal of the caller's account, newest first. */
@@ -144,7 +150,7 @@ function nextOf<Row>(
 async function sendFile(
   { gone, response }: Exchange,
   type: FileType,
-  pieces: AsyncIterable<string>,
+  pieces: AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(200, { "content-type": `${type}; charset=utf-8`, ...fresh.headers });

@@ -26,6 +26,7 @@ import type {
 import type { CheckpointResult } from "./roll-up.ts";
 import type { KeptUsage, UnsummedAccounts } from "./usage/keep-usage.ts";
 import type { UsageQuery, UsageRow } from "./usage/usage-query.ts";
+import type { UsagePrint, UsageText } from "./usage/usage-json.ts";
 import type { VerifyReport } from "./verify-journal.ts";
 
 /** The account and the key of a request that `authorize` has let through. */
@@ -138,7 +139,8 @@ export interface LedgerForCallers {
   showCaller(caller: Pick<Caller, "accountId" | "keyId">): Promise<CallerAccount>;
   /** null also for a request of another account. */
   findReceipt(accountId: AccountId, requestId: string): Promise<Receipt | null>;
-  usageOf(query: UsageQuery & OfAccount): Promise<readonly UsageRow[]>;
+  /** A page of sums as text. */
+  printUsageOf(query: UsagePrint & OfAccount): Promise<UsageText>;
   receiptsOf(query: ReceiptQuery & OfAccount): Promise<readonly Receipt[]>;
   /** Newest first; `before` is a number of an entry, or null. */
   entriesOf(
@@ -199,7 +201,10 @@ export interface LedgerAdministration<Secret extends string | null = string>
   /** What moved the account's balance in a month, such as `2026-10`. */
   readStatement(accountId: string, month: string): Promise<Statement>;
   showReceipt(requestId: string): Promise<Receipt>;
+  /** All of the query's rows. */
   sumUsage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** A page of them as text, made off the event loop. */
+  printUsage(query: UsagePrint): Promise<UsageText>;
   /** Of some accounts, those that have requests which no kept sum covers. */
   findUnsummed(after: string): Promise<UnsummedAccounts>;
   /** Adds some of these accounts' requests to the kept sums: a bounded number of them. */

@@ -8,6 +8,7 @@ import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
 import { administerReplicas } from "./store-replicas.ts";
+import { administerUsage } from "./store-usage.ts";
 import { administerWebhooks, noteProblems } from "./store-events.ts";
 import type { RunOperation } from "./store-operations.ts";
 
@@ -59,7 +60,7 @@ export function openStoreAdministration(
         `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer.`,
       );
     },
-    sumUsage: (query) => run("sumUsage", query),
+    ...administerUsage(run),
     findUnsummed: (after) => run("findUnsummed", after),
     keepUsage: (accountIds) => run("keepUsage", { accountIds, by }),
     async verify(against, listHeads = false) {

@@ -19,7 +19,11 @@ import { noteShortage, openEventsLedger } from "./store-events.ts";
 import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { pause } from "./pause.ts";
+<<<<<<< HEAD
 import { type CallWatch, timeCalls } from "./timed-client.ts";
+=======
+import { tooManyUsageRows } from "./usage/usage-query.ts";
+>>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** What the ledger works with. */
@@ -167,7 +171,11 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
       return run("callerAccount", { accountId, keyId });
     },
     findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
-    usageOf: (query) => run("sumUsage", query),
+    async printUsageOf(query) {
+      const page = await run("printUsage", query);
+      if (page !== null) return page;
+      throw new Failure("invalid_request", `\`by\` ${tooManyUsageRows}`, { param: "by" });
+    },
     receiptsOf: (query) => run("pageReceipts", query),
     entriesOf: (query) => run("pageEntries", query),
     statementOf: (query) => run("readStatement", query),

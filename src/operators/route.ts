@@ -90,7 +90,7 @@ export function defineRoute<
 /** A file as it is read, a piece at a time, as fast as it is taken. */
 export function answerFile(
   type: FileType,
-  pieces: AsyncIterable<string>,
+  pieces: AsyncIterable<string | Uint8Array>,
 ): TypedResponse<never, 200, "json"> {
   const iterator = pieces[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
@@ -98,7 +98,10 @@ export function answerFile(
     async pull(controller) {
       const next = await iterator.next();
       if (next.done === true) controller.close();
-      else controller.enqueue(encoder.encode(next.value));
+      else
+        controller.enqueue(
+          typeof next.value === "string" ? encoder.encode(next.value) : next.value,
+        );
     },
     async cancel() {
       await iterator.return?.();
@@ -107,6 +110,21 @@ export function answerFile(
   const headers = { "content-type": `${type}; charset=utf-8` };
   // A route's type knows its answers in JSON alone; a Response that has no JSON is none of the others.
   return new Response(body, { headers }) as unknown as TypedResponse<never, 200, "json">;
+}
+
+/** An answer whose JSON was made elsewhere. */
+export function answerText({
+  text,
+}: {
+  readonly text: Uint8Array;
+}): TypedResponse<never, 200, "json"> {
+  const headers = { "content-type": "application/json" };
+  // As with `answerFile`, of whose text the route's type knows nothing.
+  return new Response(new Uint8Array(text), { headers }) as unknown as TypedResponse<
+    never,
+    200,
+    "json"
+  >;
 }
 
 function ensureRole(context: OperatorContext, operationId: OperationId): void {

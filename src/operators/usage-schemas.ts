@@ -1,6 +1,8 @@
 import { z } from "@hono/zod-openapi";
+import { limits } from "../limits.ts";
 import { isTimeZone } from "../ledger/periods.ts";
 import { groupingsOf, usageGroupings } from "../ledger/usage/usage-query.ts";
+import { pageParameters } from "./paging.ts";
 import { instant } from "./route.ts";
 
 const count = z.int().min(0);
@@ -45,8 +47,16 @@ export const usageSchema = z
   })
   .openapi("Usage");
 
-/** The sums of a query. */
-export const usageSumsSchema = z.object({ data: z.array(usageSchema) }).openapi("UsageSums");
+/** The sums of a query, or of its first times. */
+export const usageSumsSchema = z
+  .object({
+    data: z.array(usageSchema),
+    next_cursor: z
+      .string()
+      .nullable()
+      .openapi({ description: "null: these are all; else the rows of later times follow" }),
+  })
+  .openapi("UsageSums");
 
 const groupings = z
   .string()
@@ -75,4 +85,14 @@ export const usageParameters = z.strictObject({
   since: instant.optional().openapi({ description: "requests that ended from then on" }),
   until: instant.optional().openapi({ description: "requests that ended before" }),
   timezone: timezone.default("UTC"),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(limits.usageRowsMax)
+    .default(limits.usageRowsMax)
+    .openapi({
+      description: "rows of the answer, at most; it ends with a whole hour, day or month",
+    }),
+  cursor: pageParameters.cursor,
 });

@@ -23,6 +23,7 @@ test("no source file is there for tests alone: the command or a thread loads it"
     "cli/serving-process.ts",
     "cli/verify-thread.ts",
     "http/body-thread-entry.ts",
+    "ledger/postgres/report-thread.ts",
     "ledger/sqlite/worker.ts",
   ];
   for (let file = toRead.pop(); file !== undefined; file = toRead.pop()) {

@@ -174,6 +174,7 @@ async function emptyPostgres(client: Client): Promise<void> {
     "usage_quarter",
     "usage_day",
     "usage_label",
+    "usage_all",
     "kept_credit",
     "entry",
     "reservation",
@@ -430,8 +431,8 @@ async function compareReports(world: World): Promise<void> {
       const query = { keyId: null, format: null, timezone: "UTC", by: [by] };
       const span = { sinceMs: 1_030_000, untilMs: world.now };
       const all = { ...query, accountId: null, sinceMs: null, untilMs: null };
-      await both(world, 0, "sumUsage", all);
-      await both(world, 1, "sumUsage", { ...query, accountId: "acct_a", ...span });
+      await both(world, 0, "pageUsage", all);
+      await both(world, 1, "pageUsage", { ...query, accountId: "acct_a", ...span });
     }
     const { accountIds: unsummed } = (await both(world, 0, "findUnsummed", "")).value as {
       readonly accountIds: readonly string[];

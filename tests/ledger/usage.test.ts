@@ -7,7 +7,7 @@ import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { Row } from "../../src/ledger/row.ts";
 import { noSums } from "../../src/ledger/usage/measures.ts";
-import { usageToJson } from "../../src/ledger/usage/usage-json.ts";
+import { type UsageText, usageToJson } from "../../src/ledger/usage/usage-json.ts";
 import type { UsageQuery } from "../../src/ledger/usage/usage-query.ts";
 import { type RunStatement, writeManyReceipts, writtenAccount } from "../doubles/many-receipts.ts";
 import { orderOf, settlementOf } from "./orders.ts";
@@ -230,6 +230,42 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
       expect((await opened.ledger.verify([])).problems).toEqual([]);
     });
 
+    it("has a page for each few rows, which end with whole times and come to the same", async () => {
+      for (const by of [
+        ["day", "account"],
+        ["hour", "key"],
+        ["month", "label"],
+      ] as const) {
+        const query = { ...everything, by, timezone: "Europe/Berlin" };
+        const all = await opened.ledger.sumUsage(query);
+        const lines: string[] = [];
+        let sinceMs: number | null = null;
+        let pages = 0;
+        do {
+          const form = "application/json";
+          const page: UsageText = await opened.ledger.printUsage({
+            ...query,
+            sinceMs,
+            rowsMax: 40,
+            form,
+          });
+          const { data, next_cursor } = JSON.parse(new TextDecoder().decode(page.text)) as {
+            data: object[];
+            next_cursor: string | null;
+          };
+          expect(data.length).toBeLessThanOrEqual(40);
+          expect(next_cursor === null).toBe(page.nextMs === null);
+          lines.push(...data.map((row) => JSON.stringify(row)));
+          sinceMs = page.nextMs;
+          pages += 1;
+        } while (sinceMs !== null);
+        expect(lines).toEqual(all.map((row) => JSON.stringify(usageToJson(row, by))));
+        expect(pages).toBeGreaterThan(by[0] === "month" ? 0 : 4);
+      }
+      const narrow = { ...everything, by: ["label"], rowsMax: 3 } as const;
+      await expect(opened.ledger.sumUsage(narrow)).rejects.toMatchObject({ param: "by" });
+    });
+
     it("has what ended in an hour that was added up before, whatever the clock said", async () => {
       const { id } = await opened.ledger.createAccount("late", 10n ** 12n);
       const { secret } = await opened.ledger.createKey(id, "late");
@@ -288,12 +324,22 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
         "usage_day has a row of no receipt",
       ],
       [
+        "a figure of all accounts together",
+        "update tributary.usage_all set total_9 = coalesce(total_9, 0) + 1 where begin_ms = (select min(begin_ms) from tributary.usage_all)",
+        "usage_all is not",
+      ],
+      [
+        "a row of all accounts too few",
+        "delete from tributary.usage_all where begin_ms = (select min(begin_ms) from tributary.usage_all)",
+        "usage_all lacks a row",
+      ],
+      [
         "how far it goes",
         "update tributary.usage_progress set summed_sequence = summed_sequence + 1000000",
         "entry that the account does not have",
       ],
     ])("is verified: %s", async (_what, damage, words) => {
-      for (const table of ["progress", "quarter", "day", "label"])
+      for (const table of ["progress", "quarter", "day", "label", "all"])
         await opened.run(`delete from tributary.usage_${table}`);
       await keep(100);
       expect((await opened.ledger.verify([])).ok).toBe(true);

@@ -54,7 +54,7 @@ import {
 import { addSealKey, sealKeys } from "./seal-key-administration.ts";
 import type { Steps } from "./steps.ts";
 import { findUnsummed, keepUsage } from "../usage/keep-usage.ts";
-import { sumUsage } from "../usage/sum-usage.ts";
+import { pageUsage, printUsage } from "../usage/sum-usage.ts";
 
 /** Operations that only read: one snapshot each. */
 const looks = {
@@ -78,7 +78,8 @@ const looks = {
   findUnsummed,
   showAccount,
   showPriceList,
-  sumUsage,
+  pageUsage,
+  printUsage,
 };
 
 /** Operations that write: one transaction each. */

@@ -18,6 +18,7 @@ import { limits } from "../../limits.ts";
 import { findPooling } from "./pooler.ts";
 import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
+import { openThreadedReports } from "./threaded-reports.ts";
 import { openVerify } from "./verify.ts";
 import type { AccountId } from "../records.ts";
 import { OperatorError } from "../operator-error.ts";
@@ -74,8 +75,15 @@ export async function connectPostgresStore(
       { cause: error },
     );
   }
+<<<<<<< HEAD
   const { onGroup } = parts;
   const operations = openOperations(database, settings, { clock, onGroup, presence });
+=======
+  const operations = {
+    ...openOperations(database, settings, { clock, presence }),
+    ...opened.use(openThreadedReports(settings)),
+  };
+>>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
   const owned = opened.move();
   return {
     call: (operation, argument) => apply(operations, operation, argument),

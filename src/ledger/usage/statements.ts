@@ -4,7 +4,8 @@ import { type SumsTable, sumsTables } from "./tables.ts";
 import type { UsageParts } from "./usage-parts.ts";
 import type { Unsummed, UsageQuery, UsageTime } from "./usage-query.ts";
 
-interface Statement {
+/** A question, with its parameters. */
+export interface Statement {
   readonly text: string;
   readonly values: readonly StatementValue[];
 }
@@ -25,8 +26,8 @@ export function keptStatement(
   const values: StatementValue[] = [whole.beginMs, whole.endMs];
   return {
     text: `select ${selected(query, "kept", [`${countedAt(parts)} as at_ms`])}
-      from ${everyAccount} tributary.${table.name} as kept
-      where kept.account_id = progress.account_id and kept.begin_ms >= $1 and kept.begin_ms < $2
+      from ${table.ofAccount ? everyAccount : ""} tributary.${table.name} as kept
+      where ${table.ofAccount ? "kept.account_id = progress.account_id and" : ""} kept.begin_ms >= $1 and kept.begin_ms < $2
         ${filters(query, "kept", values)} ${grouped(query, "kept", ["at_ms"])}`,
     values,
   };
@@ -49,7 +50,7 @@ export function summedStatement(
   const values: StatementValue[] = [beginMs, endMs];
   const instants = [
     `${instant(time, { firstMs: beginMs, endMs }, times)} as at_ms`,
-    `${floor(time, coarser?.spanMs ?? dayMs)} as of_ms`,
+    ...(coarser === null ? [] : [`${floor(time, coarser.spanMs)} as of_ms`]),
   ];
   const covered =
     table === null
@@ -62,7 +63,7 @@ export function summedStatement(
     text: `select ${selected(query, from, instants)}
       from ${everyAccount} tributary.${table?.name ?? "reservation"} as ${from}
       where ${from}.account_id = progress.account_id ${covered} and ${time} >= $1 and ${time} < $2 ${hours}
-        ${filters(query, from, values)} ${grouped(query, from, ["at_ms", "of_ms"])}`,
+        ${filters(query, from, values)} ${grouped(query, from, coarser === null ? ["at_ms"] : ["at_ms", "of_ms"])}`,
     values,
   };
 }
@@ -136,17 +137,27 @@ function filters(query: UsageQuery, from: From, values: StatementValue[]): strin
     .join(" ");
 }
 
-/** The begin of a whole row; where there are few times, an instant of the one in which it is counted. */
-function countedAt({
-  boundary,
-  times,
-}: UsageParts & { readonly times: readonly UsageTime[] }): string {
-  return areNamed(times) ? byTimes("kept.begin_ms", boundary, times) : "kept.begin_ms";
+/** An instant of the time in which a whole row is counted; or its begin, where `answersBegins`. */
+function countedAt(parts: PartsOfTimes): string {
+  const { boundary, times } = parts;
+  if (times.length <= namedTimesMax) return byTimes("kept.begin_ms", boundary, times);
+  if (answersBegins(parts)) return "kept.begin_ms";
+  return fromFirst("kept.begin_ms", times[0]?.beginMs ?? 0, grainOf(beginsWithin(times)) ?? 1);
 }
 
-/** Whether `keptStatement` answers the time in which a row is counted, and not its begin. */
-export function areNamed(times: readonly UsageTime[]): boolean {
-  return times.length <= namedTimesMax;
+type PartsOfTimes = UsageParts & {
+  readonly table: SumsTable;
+  readonly times: readonly UsageTime[];
+};
+
+/** Whether `keptStatement` answers the begin of each row, and not the time in which it is counted. */
+export function answersBegins({ table, times }: PartsOfTimes): boolean {
+  return times.length > namedTimesMax && (grainOf(beginsWithin(times)) ?? 0) <= table.spanMs;
+}
+
+/** Without that of the first time, which may be any instant. */
+function beginsWithin(times: readonly UsageTime[]): readonly number[] {
+  return times.slice(1).map(({ beginMs }) => beginMs);
 }
 
 function byTimes(
@@ -169,14 +180,22 @@ function instant(
   { firstMs, endMs }: { readonly firstMs: number; readonly endMs: number },
   times: readonly UsageTime[],
 ): string {
-  const inner = [...times.map(({ beginMs }) => beginMs), times.at(-1)?.endMs ?? 0].filter(
-    (atMs) => atMs > firstMs && atMs < endMs,
-  );
-  const grain = [dayMs, 3_600_000, sumsTables.quarter.spanMs].find((ms) =>
-    inner.every((atMs) => atMs % ms === 0),
-  );
-  if (grain === undefined) return column;
-  return `case when ${column} < ${String(firstMs + grain - (firstMs % grain))} and ${column} >= ${String(firstMs)}
+  const edges = [...times.map(({ beginMs }) => beginMs), times.at(-1)?.endMs ?? 0];
+  const inner = edges.filter((atMs) => atMs > firstMs && atMs < endMs);
+  if (inner.length === 0) return `case when ${column} is not null then ${String(firstMs)} end`;
+  const grain = grainOf(inner);
+  return grain === null ? column : fromFirst(column, firstMs, grain);
+}
+
+/** The longest unit that begins at each of these instants; null: none. */
+function grainOf(edges: readonly number[]): number | null {
+  const grains = [dayMs, 3_600_000, sumsTables.quarter.spanMs];
+  return grains.find((ms) => edges.every((atMs) => atMs % ms === 0)) ?? null;
+}
+
+/** The begin of a column's unit, and the first instant for what is before its unit's end. */
+function fromFirst(column: string, firstMs: number, grain: number): string {
+  return `case when ${column} < ${String(firstMs + grain - (firstMs % grain))}
     then ${String(firstMs)} else ${floor(column, grain)} end`;
 }
 

@@ -1,48 +1,117 @@
 import { ask, askOne, type Steps } from "../administration/steps.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { numberOf, numberOrNullOf, type Row, textOf } from "../row.ts";
+import { limits } from "../../limits.ts";
 import { openGroups } from "./usage-groups.ts";
 import { sumsTables } from "./tables.ts";
 import {
-  areNamed,
+  answersBegins,
   keptStatement,
+  type Statement,
   summedStatement,
   unsummedStatement,
   unsummedWhere,
 } from "./statements.ts";
 import { partsOf } from "./usage-parts.ts";
-import type { Unsummed, UsageQuery, UsageRow } from "./usage-query.ts";
+import type { Unsummed, UsageQuery, UsageRow, UsageTime } from "./usage-query.ts";
+import { type UsageForm, type UsageText, usageText } from "./usage-json.ts";
 import { timesOf } from "./usage-times.ts";
 
-/** Adds up what has ended: from kept sums as far as they go, and from receipts beyond. One snapshot. */
-export function* sumUsage(query: UsageQuery): Steps<readonly UsageRow[]> {
+/** The rows of the first times of a query, and where the next ones begin; null: these are all. */
+export interface UsagePage {
+  readonly rows: readonly UsageRow[];
+  readonly nextMs: number | null;
+}
+
+/**
+ * Adds up what has ended: from kept sums as far as they go, and from receipts beyond. One snapshot. Null: one time alone has
+ * more rows than a page.
+ */
+export function* pageUsage(query: UsageQuery): Steps<UsagePage | null> {
   const { accountId } = query;
   if (accountId !== null && (yield* askOne(findAccount, accountId)) === null)
     throw unknownAccount(accountId);
   const unsummed = yield* readUnsummed(accountId);
   const bounds = yield* boundsOf(query, unsummed);
-  if (bounds === null) return [];
+  if (bounds === null) return { rows: [], nextMs: null };
   const times = timesOf(query, ...bounds);
+  return yield* pageTimes(query, times, unsummed);
+}
+
+function* pageTimes(
+  query: UsageQuery,
+  times: readonly UsageTime[],
+  unsummed: readonly Unsummed[],
+): Steps<UsagePage | null> {
+  const { rowsMax = limits.usageRowsMax } = query;
+  const rows: UsageRow[] = [];
+  let from = 0;
+  // With a second grouping the first times tell how many rows the next ones may have.
+  let count: number = query.by.length === 1 ? rowsMax : limits.usageTimesFirst;
+  while (from < times.length) {
+    const some = times.slice(from, from + count);
+    const found = yield* sumTimes(query, some, unsummed);
+    if (found === null || rows.length + found.length > rowsMax) {
+      if (rows.length > 0) break;
+      if (some.length === 1) return null;
+      count = Math.ceil(some.length / 4);
+      continue;
+    }
+    rows.push(...found);
+    from += some.length;
+    const fitting = Math.floor(((rowsMax - rows.length) * from) / Math.max(1, rows.length));
+    if (fitting === 0) break;
+    count = Math.min(4 * count, fitting);
+  }
+  return { rows, nextMs: times[from]?.beginMs ?? null };
+}
+
+/** The same as text, made where the rows are: the event loop gets bytes. */
+export function* printUsage({
+  form,
+  ...query
+}: UsageQuery & { readonly form: UsageForm }): Steps<UsageText | null> {
+  const page = yield* pageUsage(query);
+  if (page === null) return null;
+  return { text: new TextEncoder().encode(usageText(page, query.by, form)), nextMs: page.nextMs };
+}
+
+/** null: more rows than a page may have were read. */
+function* sumTimes(
+  query: UsageQuery,
+  times: readonly UsageTime[],
+  unsummed: readonly Unsummed[],
+): Steps<readonly UsageRow[] | null> {
   const groups = openGroups(query, times);
   const parts = partsOf(query, times);
   const { table } = parts;
+  let most = 0;
   if (table !== null) {
-    const { text, values } = keptStatement(query, { ...parts, table, times });
-    for (const row of yield* ask(text, ...values))
-      groups.add(row, areNamed(times) ? atOf(row) : parts.countedAt(atOf(row)), 1);
+    const begins = answersBegins({ ...parts, table, times });
+    const rows = yield* read(keptStatement(query, { ...parts, table, times }));
+    for (const row of rows) groups.add(row, begins ? parts.countedAt(atOf(row)) : atOf(row), 1);
+    most = rows.length;
   }
   for (const part of parts.finer) {
-    const { text, values } = summedStatement(query, { ...part, coarser: table, times });
-    for (const row of yield* ask(text, ...values)) {
+    const rows = yield* read(summedStatement(query, { ...part, coarser: table, times }));
+    most = Math.max(most, rows.length);
+    for (const row of rows) {
       groups.add(row, atOf(row), 1);
       if (table !== null) groups.add(row, parts.countedAt(numberOf(row, "of_ms")), -1);
     }
   }
   for (const some of batchesOf(unsummed)) {
-    const { text, values } = unsummedStatement(query, { some, times });
-    for (const row of yield* ask(text, ...values)) groups.add(row, atOf(row), 1);
+    const rows = yield* read(unsummedStatement(query, { some, times }));
+    most = Math.max(most, rows.length);
+    for (const row of rows) groups.add(row, atOf(row), 1);
   }
+  if (most > limits.usageRowsReadMax || groups.count() > (query.rowsMax ?? limits.usageRowsMax))
+    return null;
   return yield* groups.named();
+}
+
+function* read({ text, values }: Statement): Steps<readonly Row[]> {
+  return yield* ask(`${text} limit ${String(limits.usageRowsReadMax + 1)}`, ...values);
 }
 
 const findAccount = "select 1 as one from tributary.account where id = $1";

@@ -3,10 +3,12 @@ import { measures } from "./measures.ts";
 const quarterMs = 900_000;
 const dayMs = 86_400_000;
 
-/** A table of sums: what of an account's requests that ended within its time is added up in one row. */
+/** A table of sums: what of the requests that ended within its time is added up in one row. */
 export interface SumsTable {
-  readonly name: "usage_quarter" | "usage_day" | "usage_label";
+  readonly name: "usage_quarter" | "usage_day" | "usage_label" | "usage_all";
   readonly spanMs: number;
+  /** False: of all accounts together. */
+  readonly ofAccount: boolean;
   /** Columns of a row's key beside the account and the begin of its time, and what receipts have there. */
   readonly dimensions: Readonly<Record<string, string>>;
 }
@@ -15,16 +17,24 @@ const keyAndFormat = { key_id: "receipt.key_id", format: "receipt.format" } as c
 
 /**
  * Quarter hours, because local days begin at quarters of an hour of UTC; days of UTC, because years are many quarters. Labels
- * are many, and so without keys and formats.
+ * are many, and so without keys and formats. Accounts are many, too: a question that names none is answered from the quarters
+ * of all of them together.
  */
 export const sumsTables = {
-  quarter: { name: "usage_quarter", spanMs: quarterMs, dimensions: keyAndFormat },
-  day: { name: "usage_day", spanMs: dayMs, dimensions: keyAndFormat },
+  quarter: { name: "usage_quarter", spanMs: quarterMs, ofAccount: true, dimensions: keyAndFormat },
+  day: { name: "usage_day", spanMs: dayMs, ofAccount: true, dimensions: keyAndFormat },
   label: {
     name: "usage_label",
     spanMs: dayMs,
+    ofAccount: true,
     // A label is never empty: the empty one stands for none, as a key's column cannot be null.
     dimensions: { label: "coalesce(receipt.label, '')" },
+  },
+  all: {
+    name: "usage_all",
+    spanMs: quarterMs,
+    ofAccount: false,
+    dimensions: { format: "receipt.format" },
   },
 } as const satisfies Readonly<Record<string, SumsTable>>;
 
@@ -33,14 +43,18 @@ function beginOf({ spanMs }: SumsTable): string {
 }
 
 /** The columns of a row's key. */
-export function keyColumnsOf({ dimensions }: SumsTable): readonly string[] {
-  return ["account_id", "begin_ms", ...Object.keys(dimensions)];
+export function keyColumnsOf({ dimensions, ofAccount }: SumsTable): readonly string[] {
+  return [...(ofAccount ? ["account_id"] : []), "begin_ms", ...Object.keys(dimensions)];
 }
 
 /** Adds receipts of one account, $1, to a table: those resolved by its entries after $2, up to $3. */
 export function addReceipts(table: SumsTable): string {
   const key = keyColumnsOf(table);
-  const ofReceipts = ["receipt.account_id", beginOf(table), ...Object.values(table.dimensions)];
+  const ofReceipts = [
+    ...(table.ofAccount ? ["receipt.account_id"] : []),
+    beginOf(table),
+    ...Object.values(table.dimensions),
+  ];
   const columns = measures.map(({ column }) => column);
   const added = measures.map(({ column, nullable }) =>
     nullable

@@ -7,6 +7,7 @@ import type { UsageGroup, UsageQuery, UsageRow, UsageTime } from "./usage-query.
 export interface UsageGroups {
   /** A row of an instant outside the query's times is left out. */
   add(row: Row, atMs: number, sign: 1 | -1): void;
+  count(): number;
   /** Those that have requests, in the order of their times and ids, with names beside ids. */
   named(): Steps<readonly UsageRow[]>;
 }
@@ -40,6 +41,7 @@ export function openGroups({ by }: UsageQuery, times: readonly UsageTime[]): Usa
       groups.set(name, there);
       addRow(there.sums, row, sign);
     },
+    count: () => groups.size,
     *named() {
       const rows = [...groups.values()]
         .filter(({ sums }) => sums.requests > 0)

@@ -1,8 +1,7 @@
 import { formatCredit } from "../../admission/price.ts";
-import { limits } from "../../limits.ts";
 import { csvLine } from "../csv.ts";
 import { noSums, percentilesOf } from "./measures.ts";
-import type { UsageGrouping, UsageRow } from "./usage-query.ts";
+import type { UsageGrouping, UsageQuery, UsageRow } from "./usage-query.ts";
 
 /** A row of usage as the API and commands print it, in the order of a file's columns: no member is an object. */
 export function usageToJson(
@@ -49,18 +48,46 @@ export function usageToJson(
   };
 }
 
-/** Rows of usage as a file, with the names of its columns; the same columns where there are no rows. */
-export async function* usageLines(
-  rows: readonly UsageRow[],
+/** The forms in which usage is answered: an object with its rows, or lines of a table, the names of its columns first. */
+export type UsageForm = "application/json" | "text/csv" | "more-csv";
+
+/** A page of usage as text; `more-csv` has no names of columns. A table has the same columns where there are no rows. */
+export function usageText(
+  { nextMs, rows }: { readonly rows: readonly UsageRow[]; readonly nextMs: number | null },
   by: readonly UsageGrouping[],
-): AsyncGenerator<string, void> {
-  yield csvLine(Object.keys(usageToJson(rows[0] ?? emptyRow(by), by)));
-  // In pieces, between which others have their turn.
-  for (let from = 0; from < rows.length; from += limits.pageRowsMax) {
-    const some = rows.slice(from, from + limits.pageRowsMax);
-    yield some.map((row) => csvLine(Object.values(usageToJson(row, by)))).join("");
-    await Promise.resolve();
+  form: UsageForm,
+): string {
+  if (form !== "application/json") {
+    const heads = csvLine(Object.keys(usageToJson(rows[0] ?? emptyRow(by), by)));
+    const lines = rows.map((row) => csvLine(Object.values(usageToJson(row, by))));
+    return [...(form === "text/csv" ? [heads] : []), ...lines].join("");
   }
+  const cursor = nextMs === null ? null : Buffer.from(String(nextMs)).toString("base64url");
+  const data = rows.map((row) => JSON.stringify(usageToJson(row, by))).join(",");
+  return `{"data":[${data}],"next_cursor":${JSON.stringify(cursor)}}`;
+}
+
+/** All pages of a file; each is read when the one before was taken. */
+export async function* usageLines<Query extends UsageQuery>(
+  print: (query: Query & { readonly form: UsageForm }) => Promise<UsageText>,
+  query: Query,
+): AsyncGenerator<Uint8Array, void> {
+  let form: UsageForm = "text/csv";
+  for (let sinceMs = query.sinceMs; ;) {
+    const { nextMs, text }: UsageText = await print({ ...query, sinceMs, form });
+    yield text;
+    if (nextMs === null) return;
+    [sinceMs, form] = [nextMs, "more-csv"];
+  }
+}
+
+/** What to print, and how. */
+export type UsagePrint = UsageQuery & { readonly form: UsageForm };
+
+/** A page as it is answered, and where the next one begins; null: it was the last. */
+export interface UsageText {
+  readonly text: Uint8Array;
+  readonly nextMs: number | null;
 }
 
 function emptyRow(by: readonly UsageGrouping[]): UsageRow {

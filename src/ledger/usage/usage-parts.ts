@@ -67,9 +67,11 @@ export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsagePa
   };
 }
 
-function tableOf({ by, format, keyId }: UsageQuery, lengthMs: number): SumsTable | null {
+function tableOf({ accountId, by, format, keyId }: UsageQuery, lengthMs: number): SumsTable | null {
   // In a short time there are few whole days, and much of them would be taken away again.
   const isFine = by.includes("hour") || lengthMs <= 2 * sumsTables.day.spanMs;
+  const isOfAll = accountId === null && keyId === null && !by.includes("account");
+  if (!by.includes("label") && !by.includes("key") && isOfAll) return sumsTables.all;
   if (!by.includes("label")) return isFine ? sumsTables.quarter : sumsTables.day;
   const isOfKeys = by.includes("key") || by.includes("format") || keyId !== null || format !== null;
   return isFine || isOfKeys ? null : sumsTables.label;

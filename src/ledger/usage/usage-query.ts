@@ -31,6 +31,8 @@ export interface UsageQuery {
   readonly untilMs: number | null;
   /** A name of the IANA database. */
   readonly timezone: string;
+  /** Rows of a page at most; absent: `limits.usageRowsMax`. */
+  readonly rowsMax?: number;
 }
 
 /** A time that sums are over, as far as the query reaches. */
@@ -52,6 +54,10 @@ export interface UsageGroup {
   /** null: requests without one. */
   readonly label?: string | null;
 }
+
+/** What is wrong with a query that has more rows for one time than fit into an answer. */
+export const tooManyUsageRows =
+  "has more rows for one time than an answer may have. Ask for one account, a shorter time or one grouping.";
 
 /** The requests of one group, added up. */
 export interface UsageRow extends UsageGroup {

@@ -13,19 +13,57 @@ export type UsageProblem = (accountId: string, message: string) => void;
 export function* verifyUsage(report: UsageProblem): Reading<void> {
   yield* verifyProgress(report);
   const receipts = new DayRows(coveredReceipts, "resolved_at_ms");
-  const tables = Object.values(sumsTables).map((table) => ({
+  const tables = [sumsTables.quarter, sumsTables.day, sumsTables.label].map((table) => ({
     table,
     rows: new DayRows(keptRows(table), "begin_ms"),
   }));
+  const together = new Map<string, Together>();
   for (;;) {
     const next = yield* earliest([receipts, ...tables.map(({ rows }) => rows)]);
-    if (next === null) return;
+    if (next === null) break;
     const ended = yield* receipts.take(next);
-    for (const { rows, table } of tables)
-      compareDay(table, { ended, kept: yield* rows.take(next) }, (message) =>
-        report(next.accountId, message),
-      );
+    for (const { rows, table } of tables) {
+      const kept = yield* rows.take(next);
+      compareDay(table, { ended, kept }, (message) => report(next.accountId, message));
+      if (table.name === "usage_quarter") addTogether(together, kept);
+    }
   }
+  yield* verifyTogether(together, (message) => report("", message));
+}
+
+/** What the accounts' rows of a quarter and a format come to: the credit, and a number that depends on every other figure. */
+type Together = readonly [charged: bigint, digest: bigint];
+
+const figuresTogether = `charged_nanos, ${measures
+  .filter(({ column }) => column !== "charged_nanos")
+  .map(({ column }, at) => `coalesce(${column}, 0) * cast(${String(2 * at + 1)} as bigint)`)
+  .join(" + ")} as digest`;
+
+function addTogether(together: Map<string, Together>, kept: readonly Row[]): void {
+  for (const row of kept) {
+    const name = nameOf(sumsTables.all, row, numberOf(row, "begin_ms"));
+    const [charged, digest] = together.get(name) ?? [0n, 0n];
+    together.set(name, [charged + bigOf(row, "charged_nanos"), digest + bigOf(row, "digest")]);
+  }
+}
+
+/** The sums of all accounts are those of each, added up. */
+function* verifyTogether(
+  together: Map<string, Together>,
+  report: (message: string) => void,
+): Reading<void> {
+  const rows = {
+    sql: `select begin_ms, format, ${figuresTogether} from usage_all order by begin_ms, format`,
+  };
+  for (let piece = yield rows; piece.length > 0; piece = yield rows)
+    for (const row of piece) {
+      const name = nameOf(sumsTables.all, row, numberOf(row, "begin_ms"));
+      const [charged, digest] = together.get(name) ?? [0n, 0n];
+      together.delete(name);
+      if (charged !== bigOf(row, "charged_nanos") || digest !== bigOf(row, "digest"))
+        report(`usage_all is not what the accounts' rows come to: ${name}`);
+    }
+  for (const name of together.keys()) report(`usage_all lacks a row: ${name}`);
 }
 
 function* verifyProgress(report: UsageProblem): Reading<void> {
@@ -55,7 +93,8 @@ const coveredReceipts = `select receipt.account_id, receipt.resolved_at_ms, rece
 
 function keptRows(table: SumsTable): string {
   const figures = measures.map(({ column }) => `coalesce(${column}, 0)`).join(" || ',' || ");
-  return `select ${keyColumnsOf(table).join(", ")}, ${figures} as figures from ${table.name} order by account_id, begin_ms`;
+  const more = table.name === "usage_quarter" ? `, ${figuresTogether}` : "";
+  return `select ${keyColumnsOf(table).join(", ")}, ${figures} as figures${more} from ${table.name} order by account_id, begin_ms`;
 }
 
 interface AccountDay {

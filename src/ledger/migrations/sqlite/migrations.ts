@@ -16,6 +16,7 @@ import { replicas } from "./0014-replicas.ts";
 import { budgetEvents } from "./0015-budget-events.ts";
 import { usage } from "./0016-usage.ts";
 import { grants } from "./0017-grants.ts";
+import { usageOfAll } from "./0018-usage-of-all.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -44,4 +45,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0015-budget-events", oldest: 5, steps: [budgetEvents] },
   { name: "0016-usage", oldest: 5, steps: [usage] },
   { name: "0017-grants", oldest: 5, steps: [grants] },
+  { name: "0018-usage-of-all", oldest: 5, steps: [usageOfAll] },
 ];

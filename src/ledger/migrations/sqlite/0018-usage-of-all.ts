@@ -1,0 +1,29 @@
+/** Sums of usage over all accounts together, for questions that name none. Released: never edited, a change is a new number. */
+export const usageOfAll = `
+-- What ended within a quarter of an hour, whichever account's it was.
+create table usage_all (
+  -- Milliseconds since 1970.
+  begin_ms integer not null,
+  format text not null,
+  requests integer not null,
+  input_tokens integer not null, cached_input_tokens integer not null,
+  output_tokens integer not null, reasoning_tokens integer not null,
+  charged_nanos integer not null,
+  completed integer not null, cancelled integer not null, cancelled_before_output integer not null,
+  refused integer not null, failed integer not null, cancelled_by_operator integer not null,
+  lease_lost integer not null,
+  first_output_0 integer, first_output_1 integer, first_output_2 integer, first_output_3 integer, first_output_4 integer, first_output_5 integer,
+  first_output_6 integer, first_output_7 integer, first_output_8 integer, first_output_9 integer, first_output_10 integer, first_output_11 integer,
+  first_output_12 integer, first_output_13 integer, first_output_14 integer, first_output_15 integer, first_output_16 integer, first_output_17 integer,
+  total_0 integer, total_1 integer, total_2 integer, total_3 integer, total_4 integer, total_5 integer,
+  total_6 integer, total_7 integer, total_8 integer, total_9 integer, total_10 integer, total_11 integer,
+  total_12 integer, total_13 integer, total_14 integer, total_15 integer, total_16 integer, total_17 integer,
+  primary key (begin_ms, format)
+) strict, without rowid;
+
+-- Added up again from the first receipt on, now into this table too: no version that was released has kept sums.
+delete from usage_progress;
+delete from usage_quarter;
+delete from usage_day;
+delete from usage_label;
+`;
