@@ -19,11 +19,8 @@ import { noteShortage, openEventsLedger } from "./store-events.ts";
 import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { pause } from "./pause.ts";
-<<<<<<< HEAD
 import { type CallWatch, timeCalls } from "./timed-client.ts";
-=======
 import { tooManyUsageRows } from "./usage/usage-query.ts";
->>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** What the ledger works with. */

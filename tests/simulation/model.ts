@@ -246,7 +246,7 @@ export class Model {
         return "done";
       case "verify":
         return ["problems", 0];
-      case "sumUsage":
+      case "pageUsage":
         return usageLines(this.ended, argument as UsageQuestion);
       case "noteExhausted": {
         const order = argument as { accountId: string; balanceNanos: bigint };

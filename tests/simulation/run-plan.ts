@@ -123,9 +123,9 @@ class Run {
 
   /** Kept or not, sums of usage are the same. */
   private async closeBooks(): Promise<void> {
-    for (const question of this.plan.questions) await this.operate("sumUsage", question);
+    for (const question of this.plan.questions) await this.operate("pageUsage", question);
     await this.addUp();
-    for (const question of this.plan.questions) await this.operate("sumUsage", question);
+    for (const question of this.plan.questions) await this.operate("pageUsage", question);
     await this.operate("verify", { against: [], listHeads: false });
     if (this.failure !== null) throw this.failure;
   }
@@ -411,7 +411,7 @@ class Run {
         await this.addUp();
         return;
       case "usage":
-        await this.operate("sumUsage", what.question);
+        await this.operate("pageUsage", what.question);
         return;
       case "look":
         await this.operate("isGrantDue", what.accountId);

@@ -366,8 +366,11 @@ export function toldBy(call: StoreCall, answer: StoreAnswer | undefined): Told {
       return ["problems", (value as { problemsTotal: number }).problemsTotal];
     case "noteExpiringKeys":
       return ["announced", value as number];
-    case "sumUsage":
-      return answeredLines(value as readonly AnsweredRow[], call.argument as UsageQuestion);
+    case "pageUsage":
+      return answeredLines(
+        (value as { rows: readonly AnsweredRow[] }).rows,
+        call.argument as UsageQuestion,
+      );
     case "expire":
       return ["expired", value as number];
     case "giveBackDead":

@@ -200,8 +200,13 @@ export const callerRoutes: readonly CallerRoute[] = [
       since: query(time, "requests that ended from then on"),
       until: query(time, "requests that ended before"),
       timezone: query(z.string().default("UTC"), "of days and months, a name of the IANA database"),
+      limit: query(
+        z.int().min(1).max(limits.usageRowsMax).default(limits.usageRowsMax),
+        "rows of the answer, at most; it ends with a whole hour, day or month",
+      ),
+      cursor: paging.cursor,
     },
-    answers: { [json]: z.strictObject({ data: z.array(sharedSchemas.Usage) }), ...csv },
+    answers: { [json]: page(sharedSchemas.Usage), ...csv },
   },
   {
     method: "get",

@@ -81,29 +81,8 @@ function schemaOf({ status, path, shape }: AnswerHead): z.ZodType | null {
   return answer ?? (alivePaths.includes(path) ? aliveSchema : null);
 }
 
-<<<<<<< HEAD
 const jsonType = "application/json";
 const alivePaths = ["/healthz", "/", "/api/hello"];
-=======
-const reports = ["/account/usage", "/account/entries", "/receipts"];
-const fileTypes = ["text/csv", "application/jsonl"];
-const pageOf = (row: z.ZodType): z.ZodType =>
-  z.strictObject({ data: z.array(row), next_cursor: z.string().nullable() });
-
-const schemaOfPath: Readonly<Record<string, z.ZodType>> = {
-  "/v1/messages/count_tokens": tokenCountSchema,
-  "/account": accountSchema,
-  "/account/usage": z.strictObject({
-    data: z.array(usageSchema.strict()),
-    next_cursor: z.string().nullable(),
-  }),
-  "/account/entries": pageOf(entrySchema.strict()),
-  "/receipts": pageOf(receiptSchema),
-  "/healthz": aliveSchema,
-  "/": aliveSchema,
-  "/api/hello": aliveSchema,
-};
->>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
 
 /** null: the body is not known. */
 function isUsageAsked(body: string | null): boolean | null {

@@ -75,15 +75,11 @@ export async function connectPostgresStore(
       { cause: error },
     );
   }
-<<<<<<< HEAD
   const { onGroup } = parts;
-  const operations = openOperations(database, settings, { clock, onGroup, presence });
-=======
   const operations = {
-    ...openOperations(database, settings, { clock, presence }),
+    ...openOperations(database, settings, { clock, onGroup, presence }),
     ...opened.use(openThreadedReports(settings)),
   };
->>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
   const owned = opened.move();
   return {
     call: (operation, argument) => apply(operations, operation, argument),

@@ -17,7 +17,7 @@ import { replicas } from "./0017-replicas.ts";
 import { budgetEvents } from "./0022-budget-events.ts";
 import { usage } from "./0023-usage.ts";
 import { grants } from "./0024-grants.ts";
-import { usageOfAll } from "./0025-usage-of-all.ts";
+import { usageOfAll } from "./0026-usage-of-all.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -57,9 +57,6 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0022-budget-events", oldest: 7, sql: budgetEvents },
   { name: "0023-usage", oldest: 7, sql: usage },
   { name: "0024-grants", oldest: 7, sql: grants },
-<<<<<<< HEAD
   { name: "0025-tickets-ahead", oldest: 7, sql: null },
-=======
-  { name: "0025-usage-of-all", oldest: 7, sql: usageOfAll },
->>>>>>> 19242f7 (A year of usage by hour is answered from sums of all accounts together, in pages that a thread has made text of)
+  { name: "0026-usage-of-all", oldest: 7, sql: usageOfAll },
 ];
