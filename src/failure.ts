@@ -31,6 +31,7 @@ export type OpenaiErrorCode =
   | "request_too_large"
   | "unsupported_media_type"
   | "rate_limit_exceeded"
+  | "too_many_wrong_keys"
   | "concurrency_limit_exceeded"
   | "internal_error"
   | "deployment_failed"
@@ -110,6 +111,7 @@ export const failureKinds = {
     ...kind(429, ["rate_limit_error", "rate_limit_exceeded"], "rate_limit_error"),
     retry: true,
   },
+  too_many_wrong_keys: kind(429, ["rate_limit_error", "too_many_wrong_keys"], "rate_limit_error"),
   too_many_concurrent: {
     ...kind(429, ["rate_limit_error", "concurrency_limit_exceeded"], "rate_limit_error"),
     retry: true,

@@ -8,9 +8,11 @@ import { openAccountBounds } from "./http/account-bounds.ts";
 import { holdValue } from "./http/held-value.ts";
 import { openTokenBuckets } from "./http/token-buckets.ts";
 import { openBodyWorkers } from "./http/body-workers.ts";
+import { openClientAddresses } from "./network/client-address.ts";
 import { newId } from "./new-id.ts";
 import { openRefusals, type Refusal, type Refusals } from "./http/refusal-log.ts";
 import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
+import { openWrongKeys } from "./http/wrong-keys.ts";
 import { knownRequests } from "./http/routes.ts";
 import { listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
@@ -106,6 +108,8 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     ...clock,
     bounds: openAccountBounds(),
     looks: openTokenBuckets(() => performance.now()),
+    wrongKeys: opened.use(openWrongKeys({ ...clock, telemetry })),
+    clientOf: openClientAddresses(config),
     now: Date.now,
     newId,
     // Bytes, so that what many ask for at once is one piece of memory.
@@ -115,14 +119,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     ),
     page: openPageFiles("callers").answer,
     readiness: openReadiness({ ledger, deployment, telemetry, ...clock }),
-    state: {
-      leaving: false,
-      draining: false,
-      closing: false,
-      requests: 0,
-      places: 0,
-      generations: new Set(),
-    },
+    state: newState(),
   };
   const events = opened.use(openEvents(config, ledger, { service, telemetry }));
   telemetry.beginRequests(knownRequests());
@@ -159,6 +156,17 @@ function gaugesOf({ settings, state, workers }: Service, ledger: StoreLedger): G
     bodyTasksWaiting: () => workers.load.waiting,
     bodyThreadsBusy: () => workers.load.busy,
     ledgerCallsWaiting: () => ledger.waiting(),
+  };
+}
+
+function newState(): Service["state"] {
+  return {
+    leaving: false,
+    draining: false,
+    closing: false,
+    requests: 0,
+    places: 0,
+    generations: new Set(),
   };
 }
 

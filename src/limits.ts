@@ -181,6 +181,15 @@ export const limits = {
   migrationLockTries: 400,
   /** A name that a table and a path can show. */
   priceListNameMax: 64,
+  /**
+   * Wrong keys of one address, the time in which they count, and how many addresses are remembered: 200 bytes each. A program
+   * that is set up wrongly sends a few; beyond, wrong keys are asked for one at a time.
+   */
+  wrongKeysMax: 20,
+  wrongKeysWindowMs: 60_000,
+  wrongKeysAddressesMax: 10_000,
+  /** Proxies that one request may have come through; each is looked for in the list of those that are trusted. */
+  forwardedHopsMax: 32,
   /** Wrong operators' tokens of one address, the time in which they count, and how many addresses are remembered. */
   failedTriesMax: 10,
   failedTriesWindowMs: 60_000,

@@ -20,6 +20,7 @@ import { openProgress, type Progress, type ProgressDisplay } from "./progress.ts
 import { entryUrl } from "../worker-url.ts";
 import { ensureConfig } from "./settings.ts";
 import { CertificateError, readCertificate } from "../network/certificate.ts";
+import { openClientAddresses } from "../network/client-address.ts";
 import { socketPathOf } from "../network/http-server.ts";
 import { watchStopSignals } from "./stop-signals.ts";
 import { watchYoungSpace } from "./young-space.ts";
@@ -136,6 +137,7 @@ async function openOperators(
       version,
       prices: config.prices,
       privateAddresses: config.webhookPrivate,
+      clientOf: openClientAddresses({ ...config, host: config.operator.host }),
       onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });

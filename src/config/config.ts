@@ -1,6 +1,7 @@
 import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { CertificateFiles } from "../network/certificate.ts";
+import { isProxyName } from "../network/client-address.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName } from "./environment.ts";
 import { type ReadText, type SettingProblem, SettingReader } from "./setting-reader.ts";
@@ -60,6 +61,8 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
       { certificate: "TRIBUTARY_TLS_CERTIFICATE_FILE", key: "TRIBUTARY_TLS_KEY_FILE" },
       folder,
     ),
+    trustedProxies: readProxies(read),
+    forwardedHeader: read.value("TRIBUTARY_FORWARDED_HEADER"),
     /** Where operators are listened to; null: nowhere. */
     operator,
     /** Whether the listener of callers has /metrics. */
@@ -160,6 +163,17 @@ function readCertificateFiles(
   }
   if (certificateFile === null || keyFile === null) return null;
   return { certificateFile: resolve(folder, certificateFile), keyFile: resolve(folder, keyFile) };
+}
+
+function readProxies(read: SettingReader): readonly string[] {
+  const proxies = read.list("TRIBUTARY_TRUSTED_PROXIES");
+  const wrong = proxies.find((proxy) => !isProxyName(proxy));
+  if (wrong !== undefined)
+    read.problem(
+      "TRIBUTARY_TRUSTED_PROXIES",
+      `${wrong} is none: write addresses as 10.0.0.7, fd00::/8 or unix; a name could lead elsewhere tomorrow`,
+    );
+  return proxies;
 }
 
 function readPort(read: SettingReader): number {

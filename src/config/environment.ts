@@ -44,6 +44,20 @@ export const variables = {
     otherwise: "no TLS",
     meaning: "the key of that certificate",
   },
+  TRIBUTARY_TRUSTED_PROXIES: {
+    kind: text(
+      "addresses and networks such as `10.0.0.0/8` with commas between them, and `unix` for the socket",
+    ),
+    default: null,
+    otherwise: "none",
+    meaning:
+      "proxies whose word is taken for the address that a request comes from, in log lines and in limits; for operators too",
+  },
+  TRIBUTARY_FORWARDED_HEADER: {
+    kind: choice("x-forwarded-for", "forwarded"),
+    default: "x-forwarded-for",
+    meaning: "the header that those proxies set; the other one is not looked at",
+  },
   TRIBUTARY_DATA_DIR: {
     kind: text("a path of a folder"),
     default: "./data",

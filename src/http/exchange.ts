@@ -11,6 +11,8 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly requestId: RequestId;
   readonly shape: ErrorShape;
+  /** The address that it comes from. */
+  readonly client: string;
   /** Path without query string, as sent. */
   readonly path: string;
   /** Aborted when the client is gone before the response has ended. */
@@ -33,6 +35,7 @@ export function openExchange(
   request: IncomingMessage,
   response: ServerResponse,
   parts: {
+    readonly client: string;
     readonly gone: AbortSignal;
     readonly newId: (prefix: string, atMs?: number) => string;
     readonly now: () => number;
@@ -51,6 +54,7 @@ export function openExchange(
     response,
     requestId,
     shape,
+    client: parts.client,
     path,
     gone: parts.gone,
     now: parts.now,

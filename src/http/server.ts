@@ -127,7 +127,8 @@ async function serveExchange(
   // A socket that breaks while an answer is written raises here; "close" follows and is what counts.
   response.on("error", () => undefined);
   const { newId, now } = service;
-  const exchange = openExchange(request, response, { gone: gone.signal, newId, now });
+  const client = service.clientOf(request);
+  const exchange = openExchange(request, response, { client, gone: gone.signal, newId, now });
   newest.set(socket, exchange);
   exchanges.add(exchange);
   const reader = openReaderWatch(response, socket, service.timers);
@@ -162,6 +163,7 @@ async function serveExchange(
     // nginx's number for a client that left before its answer began.
     status: response.headersSent ? response.statusCode : 499,
     failureCode,
+    client,
     accountId: caller?.accountId ?? null,
     keyId: caller?.keyId ?? null,
     totalMs: Math.round(service.monotonicMs() - startedAtMs),

@@ -5,11 +5,13 @@ import type { GenerationParts } from "../generation/serve-generation.ts";
 import type { Ledger, LedgerForCallers } from "../ledger/ledger.ts";
 import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
+import type { ClientAddressOf } from "../network/client-address.ts";
 import type { AccountBounds } from "./account-bounds.ts";
 import type { TokenBuckets } from "./token-buckets.ts";
 import type { LabelField } from "./label.ts";
 import type { BodyWorkers } from "./body-workers.ts";
 import type { Readiness } from "./readiness.ts";
+import type { WrongKeys } from "./wrong-keys.ts";
 
 /** What the handlers work with; made once by gateway.ts. */
 export interface Service extends GenerationParts {
@@ -31,6 +33,8 @@ export interface Service extends GenerationParts {
   readonly readiness: Readiness;
   readonly bounds: AccountBounds;
   readonly looks: TokenBuckets;
+  readonly wrongKeys: WrongKeys;
+  readonly clientOf: ClientAddressOf;
   readonly state: ServiceState;
 }
 

@@ -25,7 +25,7 @@ export interface OperatorServer extends AsyncDisposable {
 /** What the listener works with. */
 export interface OperatorServerParts extends Pick<
   OperatorApiParts,
-  "ledger" | "onFailure" | "prices" | "privateAddresses" | "service" | "version"
+  "clientOf" | "ledger" | "onFailure" | "prices" | "privateAddresses" | "service" | "version"
 > {
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;

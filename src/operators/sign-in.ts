@@ -1,8 +1,9 @@
-import { getConnInfo } from "@hono/node-server/conninfo";
+import type { HttpBindings } from "@hono/node-server";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
+import { type ClientAddressOf, networkOf } from "../network/client-address.ts";
 import type { FailedTries } from "./failed-tries.ts";
 import { ProblemError } from "./problem.ts";
 import type { OperatorContext } from "./route.ts";
@@ -11,6 +12,8 @@ import type { OperatorContext } from "./route.ts";
 export interface SignInParts {
   readonly ledger: () => Promise<StoreLedger>;
   readonly tries: FailedTries;
+  /** The address that a request comes from. */
+  readonly clientOf: ClientAddressOf;
   /** The address by which operators come through a proxy; null: they come by an address of this machine. */
   readonly publicUrl: string | null;
   /** How the listener itself is asked. */
@@ -34,7 +37,7 @@ export async function authenticate(context: OperatorContext, parts: SignInParts)
   const [, token] = /^Bearer (\S+)$/i.exec(authorization ?? "") ?? [];
   const operator = token === undefined ? null : await ledger.findOperator(token);
   if (operator === null)
-    throw refuse(context, parts.tries, { tried: token !== undefined, detail: wordsFor(token) });
+    throw refuse(context, parts, { tried: token !== undefined, detail: wordsFor(token) });
   context.set("operator", operator);
 }
 
@@ -47,7 +50,7 @@ export async function signIn(
   const secure = ensureOwnOrigin(context, parts);
   const opened = await (await parts.ledger()).openSession(by);
   if (opened === null)
-    throw refuse(context, parts.tries, {
+    throw refuse(context, parts, {
       tried: true,
       param: by.type === "code" ? "link" : "token",
       detail:
@@ -101,18 +104,18 @@ function originOf(address: string): string | null {
 
 function refuse(
   context: OperatorContext,
-  tries: FailedTries,
+  parts: Pick<SignInParts, "clientOf" | "tries">,
   wrong: { readonly tried: boolean; readonly detail: string; readonly param?: string },
 ): ProblemError {
-  const address = getConnInfo(context).remote.address ?? "";
-  if (wrong.tried && tries.areTooMany(address))
+  const address = networkOf(parts.clientOf((context.env as HttpBindings).incoming));
+  if (wrong.tried && parts.tries.areTooMany(address))
     return new ProblemError({
       status: 429,
       code: "too_many_tries",
       detail: "Too many wrong tokens came from this address. Wait a minute, or send a right one.",
       retryAfterSeconds: Math.ceil(limits.failedTriesWindowMs / 1_000),
     });
-  if (wrong.tried) tries.add(address);
+  if (wrong.tried) parts.tries.add(address);
   const { detail, param } = wrong;
   const code = "token_unknown";
   return new ProblemError({ status: 401, code, detail, ...(param === undefined ? {} : { param }) });

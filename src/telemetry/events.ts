@@ -9,6 +9,8 @@ export interface RequestFacts {
   readonly status: number;
   /** A code of failure.ts, also when it came after the status; null: it went well. */
   readonly failureCode: string | null;
+  /** The address that it came from: behind a trusted proxy the one that the proxy names. */
+  readonly client: string;
   readonly accountId: string | null;
   readonly keyId: string | null;
   readonly totalMs: number;

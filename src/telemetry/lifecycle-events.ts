@@ -57,6 +57,11 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
     remedy:
       "Callers have all the connections that this process takes; more are closed at once. Raise its limit of open files (ulimit -n), or start another replica.",
   },
+  "wrong keys": {
+    level: "warn",
+    remedy:
+      "A program is set up with a wrong key, or one guesses; right keys from there are served. Where `client` is a proxy of yours, name it in TRIBUTARY_TRUSTED_PROXIES.",
+  },
   "send buffers not bounded": {
     level: "warn",
     remedy:

@@ -27,6 +27,7 @@ async function tellEverything(): Promise<{
     path: null,
     status: 200,
     failureCode: "internal",
+    client: "192.0.2.7",
     accountId: null,
     keyId: null,
     totalMs: 1,

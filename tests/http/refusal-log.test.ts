@@ -10,6 +10,7 @@ const facts: RequestFacts = {
   path: null,
   status: 429,
   failureCode: "rate_limited",
+  client: "192.0.2.7",
   accountId: "acct_a",
   keyId: "key_a",
   totalMs: 1,

@@ -248,6 +248,7 @@ test("metrics that cannot be made are answered 500, and the listener goes on", a
       metrics: () => Promise.reject(new Error("no metrics")),
       page: () => Promise.reject(new Error("no page")),
       privateAddresses: "refuse",
+      clientOf: () => "127.0.0.1",
       onLifecycle: () => {},
       version: "1.2.3",
       prices: defaultSettings.prices,

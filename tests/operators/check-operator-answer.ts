@@ -18,6 +18,7 @@ interface Document {
 const api = openOperatorApi({
   ledger: () => Promise.reject(new Error("there is no ledger here")),
   tries: { areTooMany: () => false, add: () => {} },
+  clientOf: () => "127.0.0.1",
   publicUrl: null,
   scheme: "http",
   service: unwatchedService(),

@@ -73,6 +73,7 @@ export async function startOperators({
         version: "1.2.3",
         prices: defaultSettings.prices,
         privateAddresses: "refuse",
+        clientOf: () => "127.0.0.1",
         onLifecycle: () => {},
         onFailure: ({ cause }) => void failures.push(cause),
       },

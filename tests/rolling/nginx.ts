@@ -59,7 +59,7 @@ function configuration(parts: {
   const left = [...ports];
   const lines = written
     .replaceAll(/server 10\.0\.0\.\d:8080/g, () => `server 127.0.0.1:${String(left.shift())}`)
-    .replace("listen 443 ssl;", `listen unix:${socketPath};`)
+    .replace("listen 443 ssl http2;", `listen unix:${socketPath};`)
     .replaceAll(/^.*\bssl_certificate.*\n/gm, "");
   if (left.length > 0) throw new Error("the document has fewer replicas than this test");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(

@@ -127,6 +127,12 @@ export const errorContract = {
     messages: "rate_limit_error",
     responseFailed: "rate_limit_exceeded",
   },
+  too_many_wrong_keys: {
+    status: 429,
+    openai: ["rate_limit_error", "too_many_wrong_keys"],
+    messages: "rate_limit_error",
+    responseFailed: "invalid_prompt",
+  },
   too_many_concurrent: {
     status: 429,
     openai: ["rate_limit_error", "concurrency_limit_exceeded"],

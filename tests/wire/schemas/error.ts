@@ -43,6 +43,7 @@ export const openaiErrorCodeSchema = z.enum([
   "unsupported_media_type",
   "rate_limit_exceeded",
   "concurrency_limit_exceeded",
+  "too_many_wrong_keys",
   "internal_error",
   "deployment_failed",
   "overloaded",
