@@ -222,3 +222,34 @@ export function agentRecipes({ key, url }: Access, contextTokens: number): reado
 /** What is said instead of the agents' lines when the deployment is too small for them. */
 export const agentsNeedMore =
   "Claude Code, Codex and opencode need a deployment that takes tools and has at least 65,536 tokens of context, such as vLLM with a coding model: set TRIBUTARY_DEPLOYMENT_URL to it.";
+
+/** A client that lines are known for. `agent`: it needs much context and a model that calls tools. */
+export interface Client {
+  readonly title: string;
+  readonly agent: boolean;
+  recipes(access: Access, contextTokens: number): readonly Recipe[];
+}
+
+/** Each by the name that `connect` takes; callers see the same in the page at the service's address. */
+export const clients = {
+  curl: { title: "each format, streamed and not", agent: false, recipes: curlRecipes },
+  python: { title: "openai and anthropic for Python", agent: false, recipes: pythonRecipes },
+  typescript: { title: "openai and @anthropic-ai/sdk", agent: false, recipes: sdkRecipes },
+  langchain: {
+    title: "ChatOpenAI and ChatAnthropic of LangChain",
+    agent: false,
+    recipes: (access: Access) => frameworkRecipes(access).slice(0, 2),
+  },
+  "openai-agents": {
+    title: "OpenAI Agents SDK",
+    agent: false,
+    recipes: (access: Access) => frameworkRecipes(access).slice(2),
+  },
+  claude: { title: "Claude Code", agent: true, recipes: agent(0) },
+  codex: { title: "Codex", agent: true, recipes: agent(1) },
+  opencode: { title: "opencode", agent: true, recipes: agent(2) },
+} as const satisfies Record<string, Client>;
+
+function agent(index: number): Client["recipes"] {
+  return (access, contextTokens) => agentRecipes(access, contextTokens).slice(index, index + 1);
+}

@@ -4,47 +4,14 @@ import { nearestName } from "../config/nearest-name.ts";
 import {
   type Access,
   agentContextTokensMin,
-  agentRecipes,
   agentsNeedMore,
-  curlRecipes,
-  frameworkRecipes,
-  pythonRecipes,
+  type Client,
+  clients,
   type Recipe,
-  sdkRecipes,
 } from "./client-recipes.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { ensureConfig } from "./settings.ts";
 import { formatTable } from "./text-table.ts";
-
-/** A client that lines are known for. `agent`: it needs much context and a model that calls tools. */
-interface Client {
-  readonly title: string;
-  readonly agent: boolean;
-  recipes(access: Access, contextTokens: number): readonly Recipe[];
-}
-
-const clients = {
-  curl: { title: "each format, streamed and not", agent: false, recipes: curlRecipes },
-  python: { title: "openai and anthropic for Python", agent: false, recipes: pythonRecipes },
-  typescript: { title: "openai and @anthropic-ai/sdk", agent: false, recipes: sdkRecipes },
-  langchain: {
-    title: "ChatOpenAI and ChatAnthropic of LangChain",
-    agent: false,
-    recipes: (access: Access) => frameworkRecipes(access).slice(0, 2),
-  },
-  "openai-agents": {
-    title: "OpenAI Agents SDK",
-    agent: false,
-    recipes: (access: Access) => frameworkRecipes(access).slice(2),
-  },
-  claude: { title: "Claude Code", agent: true, recipes: agent(0) },
-  codex: { title: "Codex", agent: true, recipes: agent(1) },
-  opencode: { title: "opencode", agent: true, recipes: agent(2) },
-} as const satisfies Record<string, Client>;
-
-function agent(index: number): Client["recipes"] {
-  return (access, contextTokens) => agentRecipes(access, contextTokens).slice(index, index + 1);
-}
 
 const placeholder = "YOUR_KEY";
 

@@ -80,11 +80,16 @@ export async function send<Answer>(
 
 /** The address of a call, as a link to a download has it too. */
 export function addressOf(path: string, query: Call["query"] = {}): string {
+  return prefix + withQuery(path, query);
+}
+
+/** A path with its parameters; those that are empty are left out. */
+export function withQuery(path: string, query: Call["query"] = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== null && value !== undefined && value !== "") parameters.set(name, String(value));
   const text = parameters.toString();
-  return `${prefix}${path}${text === "" ? "" : `?${text}`}`;
+  return text === "" ? path : `${path}?${text}`;
 }
 
 /** A key for one change; a repeat of the change sends the same. */

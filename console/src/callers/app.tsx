@@ -1,21 +1,17 @@
-import { useState } from "preact/hooks";
-import { useLoad } from "../api/use-load.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { AskContext } from "../api/ask.ts";
 import { Button } from "../components/button.tsx";
 import { Field } from "../components/field.tsx";
 import { Mark } from "../components/mark.tsx";
-import { Facts, Figure, Figures, PageHead, Section } from "../components/page.tsx";
-import { Loaded } from "../components/state.tsx";
-import { Table } from "../components/table.tsx";
-import { Badge, Credits, Time } from "../components/text.tsx";
+import { PageHead, Tabs } from "../components/page.tsx";
 import { ThemeChoice } from "../components/theme.tsx";
 import { Toasts } from "../components/toast.tsx";
-import { Playground } from "../playground/playground.tsx";
-import { countText } from "../words.ts";
-import { askAsCaller, type CallerAccount } from "./ask-as-caller.ts";
+import { linkTo } from "../place.ts";
+import { usePlace } from "../router.ts";
+import { askWith } from "./ask-as-caller.ts";
+import { type CallerPage, pageOf, tabs } from "./pages.tsx";
 
-const everyMs = 5_000;
-
-/** What a caller sees with a key: the account, what runs, the playground. The key is in this page's memory alone. */
+/** What a caller sees with a key. The key is in this page's memory alone. */
 export function App() {
   const [key, setKey] = useState("");
   return (
@@ -34,10 +30,37 @@ export function App() {
         </div>
       </header>
       <main class="callers">
-        {key === "" ? <KeyForm onKey={setKey} /> : <AccountOfKey value={key} onKey={setKey} />}
+        {key === "" ? <KeyForm onKey={setKey} /> : <Pages secret={key} onKey={setKey} />}
       </main>
       <Toasts />
     </>
+  );
+}
+
+/** The page that the address names, with all that the key may see. */
+function Pages({ onKey, secret }: Parameters<CallerPage["view"]>[0]["caller"]) {
+  const { path, query } = usePlace();
+  const ask = useMemo(() => askWith(secret), [secret]);
+  const page = pageOf(path);
+  useEffect(() => {
+    document.title = `${page?.title ?? "Not here"} · Tributary`;
+    scrollTo(0, 0);
+  }, [path.join("/")]);
+  return (
+    <AskContext.Provider value={ask}>
+      <Tabs
+        label="Pages"
+        current={path[0] ?? ""}
+        tabs={tabs.map(([name, title]) => [name, title, linkTo(name === "" ? [] : [name])])}
+      />
+      {page === null ? (
+        <PageHead title="There is no such page">
+          <a href={linkTo([])}>Go to your account</a>
+        </PageHead>
+      ) : (
+        page.view({ caller: { secret, onKey }, id: path[1] ?? "", query })
+      )}
+    </AskContext.Provider>
   );
 }
 
@@ -69,151 +92,4 @@ function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
       </form>
     </div>
   );
-}
-
-function AccountOfKey({
-  onKey,
-  value,
-}: {
-  readonly value: string;
-  readonly onKey: (key: string) => void;
-}) {
-  const load = useLoad(
-    `account ${value}`,
-    (signal) => askAsCaller<CallerAccount>("/account", value, signal),
-    everyMs,
-  );
-  return (
-    <Loaded load={load} what="the account" head={<PageHead title="Your account" />}>
-      {(account) => <AccountView account={account} secret={value} onKey={onKey} />}
-    </Loaded>
-  );
-}
-
-function AccountView({
-  account,
-  onKey,
-  secret,
-}: {
-  readonly account: CallerAccount;
-  readonly secret: string;
-  readonly onKey: (key: string) => void;
-}) {
-  const { budget, budget_ends_at: ends, budget_left: left, limits, prices } = account;
-  return (
-    <>
-      <PageHead
-        title={account.name}
-        badge={<Badge tone={account.status === "active" ? "good" : "bad"}>{account.status}</Badge>}
-      >
-        <code class="quiet">{account.id}</code>
-      </PageHead>
-      <Figures>
-        <Figure name="Available" note="credits for the next request">
-          <Credits amount={account.available} />
-        </Figure>
-        <Figure name="Balance" note="credits">
-          <Credits amount={account.balance} />
-        </Figure>
-        <Figure name="Held" note="by requests that run">
-          <Credits amount={account.held} />
-        </Figure>
-        {budget !== null && budget !== undefined && left !== null && left !== undefined && (
-          <Figure
-            name="Left of this key's budget"
-            note={
-              <>
-                of {budget.amount} a {budget.period}
-                {ends !== null && ends !== undefined && (
-                  <>
-                    , until <Time at={ends} />
-                  </>
-                )}
-              </>
-            }
-          >
-            <Credits amount={left} />
-          </Figure>
-        )}
-      </Figures>
-      <Facts
-        rows={[
-          [
-            "Input",
-            <>
-              <Credits amount={prices.input} /> credits a million tokens
-            </>,
-          ],
-          [
-            "Output",
-            <>
-              <Credits amount={prices.output} /> credits a million tokens
-            </>,
-          ],
-          ["At once", `${countText(limits.concurrent_requests)} requests`],
-          [
-            "A minute",
-            `${countText(limits.requests_per_minute)} requests, ${countText(limits.requests_remaining)} left`,
-          ],
-          ["Output at most", `${countText(limits.output_allowance_max)} tokens`],
-        ]}
-      />
-      {account.running_requests.length > 0 && (
-        <Section title="Running now">
-          <Table
-            caption="Running requests"
-            rows={account.running_requests}
-            idOf={({ id }) => id}
-            columns={[
-              { head: "Request", names: true, cell: ({ id }) => <code>{id}</code> },
-              { head: "Since", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
-              { head: "Format", cell: ({ format }) => format },
-              {
-                head: "Holds",
-                numeric: true,
-                cell: ({ reserved }) => <Credits amount={reserved} />,
-              },
-            ]}
-          />
-        </Section>
-      )}
-      <Section title="Playground" hint="Each request is charged to this account, as any other.">
-        <Playground
-          secret={secret}
-          keyField={
-            <Field
-              label="API key"
-              type="password"
-              value={secret}
-              onInput={(next) => next.trim() !== "" && onKey(next.trim())}
-            />
-          }
-          costOf={(id) => <Cost key={id} id={id} secret={secret} />}
-          url={location.origin}
-        />
-      </Section>
-    </>
-  );
-}
-
-interface CallerReceipt {
-  readonly state: string;
-  readonly charged: string | null;
-}
-
-const settledEveryMs = 500;
-
-function Cost({ id, secret }: { readonly id: string; readonly secret: string }) {
-  const [settled, setSettled] = useState(false);
-  const { data } = useLoad(
-    `receipt ${id}`,
-    async (signal) => {
-      const receipt = await askAsCaller<CallerReceipt>(`/receipts/${id}`, secret, signal);
-      setSettled(receipt.state !== "open");
-      return receipt;
-    },
-    settled ? null : settledEveryMs,
-  );
-  const charged = data?.charged ?? null;
-  return charged === null ? <>–</> : <Credits amount={charged} />;
 }

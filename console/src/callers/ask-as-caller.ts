@@ -1,7 +1,9 @@
-import { ApiError } from "../api/client.ts";
+import type { Ask } from "../api/ask.ts";
+import { ApiError, withQuery } from "../api/client.ts";
+import type { BudgetOf } from "../components/budget-figures.tsx";
 
 /** What `GET /account` answers. */
-export interface CallerAccount {
+export interface CallerAccount extends BudgetOf {
   readonly id: string;
   readonly name: string;
   readonly status: string;
@@ -10,7 +12,7 @@ export interface CallerAccount {
   readonly available: string;
   readonly prices: {
     readonly input: string;
-    readonly cached_input?: string;
+    readonly cached_input: string;
     readonly output: string;
   };
   readonly limits: {
@@ -19,34 +21,41 @@ export interface CallerAccount {
     readonly requests_remaining: number;
     readonly output_allowance_max: number;
   };
-  readonly budget?: {
-    readonly amount: string;
-    readonly period: string;
-    readonly timezone: string;
-  } | null;
-  readonly budget_left?: string | null;
-  readonly budget_ends_at?: string | null;
   readonly running_requests: readonly {
     readonly id: string;
     readonly format: string;
+    readonly streamed: boolean;
     readonly reserved: string;
     readonly admitted_at: string;
   }[];
 }
 
 /** Asks the service for what a key may see of its account. */
-export async function askAsCaller<Answer>(
-  path: string,
+export function askWith(key: string): Ask {
+  return async <Answer>(...[path, { query, signal } = {}]: Parameters<Ask>) => {
+    const response = await fetchWith(key, withQuery(path, query), {
+      accept: "application/json",
+      signal,
+    });
+    return (await response.json()) as Answer;
+  };
+}
+
+/** The answer as it comes, in the form that is asked for; what is none is thrown. */
+export async function fetchWith(
   key: string,
-  signal: AbortSignal,
-): Promise<Answer> {
-  const headers = { authorization: `Bearer ${key}`, accept: "application/json" };
-  const response = await fetch(path, { headers, signal }).catch((cause: unknown) => {
-    if (signal.aborted) throw cause;
+  path: string,
+  { accept, signal }: { readonly accept: string; readonly signal?: AbortSignal | undefined },
+): Promise<Response> {
+  const response = await fetch(path, {
+    headers: { authorization: `Bearer ${key}`, accept },
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((cause: unknown) => {
+    if (signal?.aborted === true) throw cause;
     throw new ApiError({ status: 0, code: "no_answer", detail: "The service does not answer." });
   });
+  if (response.ok) return response;
   const body: unknown = await response.json().catch(() => null);
-  if (response.ok) return body as Answer;
   throw new ApiError({ status: response.status, ...problemOf(body, response.status) });
 }
 

@@ -60,7 +60,7 @@ export function Failed({
   if (error.status === 403)
     return (
       <div class="state" role="alert">
-        <h2>Not with your role</h2>
+        <h2>{error.code === "role_missing" ? "Not with your role" : "Not allowed"}</h2>
         <p>{error.message}</p>
       </div>
     );

@@ -1,11 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
+import { CodeLines } from "../components/code-lines.tsx";
 import { Choice, Field } from "../components/field.tsx";
 import { Figure, Figures, Section } from "../components/page.tsx";
-import { Badge, CopyButton } from "../components/text.tsx";
+import { Badge } from "../components/text.tsx";
 import { countText, durationText } from "../words.ts";
 import { type FormatName, bodyOf, type Question, readTools } from "./ask.ts";
+import { Cost } from "./cost.tsx";
 import { linesOf } from "./lines.ts";
 import { type Asked, useQuestion } from "./use-question.ts";
 
@@ -32,7 +34,6 @@ const exampleTools = `[
 
 /** Asks the service as a caller does, and shows the answer beside the frames that it came in. */
 export function Playground({
-  costOf,
   keyField,
   secret,
   url,
@@ -41,8 +42,6 @@ export function Playground({
   readonly secret: string;
   /** Where the key is given, above the question. */
   readonly keyField: ComponentChildren;
-  /** What a request cost, and where to read more. */
-  readonly costOf: (requestId: string) => ComponentChildren;
   /** Where callers come, for the lines. */
   readonly url: string;
 }) {
@@ -123,7 +122,7 @@ export function Playground({
         </div>
       </form>
       <div class="answer">
-        <AnswerView asked={asked} costOf={costOf} />
+        <AnswerView asked={asked} />
         {typeof tools !== "string" && (
           <Section title="The same from elsewhere">
             {linesOf({
@@ -131,16 +130,8 @@ export function Playground({
               body: bodyOf(question, tools),
               url,
               key: secret,
-            }).map(({ text, title }) => (
-              <details key={title} class="lines">
-                <summary>{title}</summary>
-                <div class="code">
-                  <pre tabIndex={0} aria-label={title}>
-                    {text}
-                  </pre>
-                  <CopyButton text={text} label={`Copy the lines for ${title}`} />
-                </div>
-              </details>
+            }).map((lines) => (
+              <CodeLines key={lines.title} {...lines} />
             ))}
           </Section>
         )}
@@ -151,13 +142,7 @@ export function Playground({
 
 const tones = { asking: "live", done: "good", cancelled: "warn", failed: "bad" } as const;
 
-function AnswerView({
-  asked,
-  costOf,
-}: {
-  readonly asked: Asked | null;
-  readonly costOf: (requestId: string) => ComponentChildren;
-}) {
+function AnswerView({ asked }: { readonly asked: Asked | null }) {
   if (asked === null)
     return (
       <div class="state">
@@ -191,7 +176,11 @@ function AnswerView({
               : countText(Math.round((answer.outputTokens / streamedMs) * 1_000))}
           </Figure>
           <Figure name="Cost">
-            {state !== "asking" && requestId !== null ? costOf(requestId) : "–"}
+            {state !== "asking" && requestId !== null ? (
+              <Cost key={requestId} id={requestId} />
+            ) : (
+              "–"
+            )}
           </Figure>
         </Figures>
         {answer.error !== null && (

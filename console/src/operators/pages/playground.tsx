@@ -1,13 +1,9 @@
 import { useState } from "preact/hooks";
-import { get, newOnce, send } from "../../api/client.ts";
-import { ApiError } from "../../api/client.ts";
-import type { Receipt, ShownKey } from "../../api/types.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { ApiError, newOnce, send } from "../../api/client.ts";
+import type { ShownKey } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
 import { Field } from "../../components/field.tsx";
 import { PageHead } from "../../components/page.tsx";
-import { Credits } from "../../components/text.tsx";
-import { linkTo } from "../../place.ts";
 import { Playground } from "../../playground/playground.tsx";
 import { useMay } from "../session.ts";
 
@@ -26,7 +22,6 @@ export function PlaygroundPage() {
       <Playground
         secret={secret}
         keyField={<KeyField secret={secret} onSecret={setSecret} />}
-        costOf={(id) => <Cost key={id} id={id} />}
         url={location.origin}
       />
     </>
@@ -85,28 +80,5 @@ function KeyField({
         </details>
       )}
     </>
-  );
-}
-
-const settledEveryMs = 500;
-
-/** What a request was charged, as soon as it is settled. */
-function Cost({ id }: { readonly id: string }) {
-  const [settled, setSettled] = useState(false);
-  const load = useLoad(
-    `receipt ${id}`,
-    async (signal) => {
-      const receipt = await get<Receipt>(`/receipts/${id}`, { signal });
-      setSettled(receipt.state !== "open");
-      return receipt;
-    },
-    settled ? null : settledEveryMs,
-  );
-  if (load.data === null) return <>–</>;
-  const { charged, reserved } = load.data;
-  return (
-    <a href={linkTo(["receipts", id])}>
-      <Credits amount={charged ?? reserved} />
-    </a>
   );
 }
