@@ -270,6 +270,63 @@ test("a price with a date joins those of a list, and is removed while it has not
   ]);
 });
 
+test("what a request was charged is given back from its receipt, at most that, and is seen where money is", async () => {
+  const { secret } = await ask("POST", `/accounts/${account}/keys`, { name: "till" });
+  const body = { model: "m", messages: [{ role: "user", content: "Hello" }] };
+  const headers = { authorization: `Bearer ${String(secret)}`, "content-type": "application/json" };
+  const url = `${service.url}/v1/chat/completions`;
+  const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  await answer.text();
+  await visit(`receipts/${answer.headers.get("x-request-id") ?? ""}`, "Receipt");
+  await page.getByText("the last hash is the receipt's").waitFor();
+  await button("Refund").click();
+  const charged = await field("Amount in credits").inputValue();
+  await field("Amount in credits").fill("1");
+  await button("Give it back").click();
+  await page.getByRole("dialog").locator(".error").waitFor();
+  await ensureUsable();
+  await field("Amount in credits").fill("0.000001");
+  await field("Reference").fill("ticket 9");
+  await button("Give it back").click();
+  await page.getByRole("row", { name: /^Given back by refunds 0\.000001$/ }).waitFor();
+  await button("Refund").click();
+  expect(Number(await field("Amount in credits").inputValue())).toBeCloseTo(
+    Number(charged) - 0.000_001,
+    9,
+  );
+  await page.keyboard.press("Escape");
+
+  await visit(`accounts/${account}?tab=entries`, "clinic");
+  const refund = page.getByRole("row", { name: /refund .* operator 1 oper_\w+ .*ticket 9/ });
+  await refund.waitFor();
+  await page.locator(".plot canvas").waitFor();
+  await page.getByText("As a table").click();
+  await page
+    .getByRole("region", { name: "Balance, as a table" })
+    .getByText(/^209\.99/)
+    .first()
+    .waitFor();
+  await ensureUsable();
+  await page.getByRole("link", { name: "Statements" }).click();
+  await page.getByRole("cell", { name: "ticket 9" }).waitFor();
+  await ensureUsable();
+  for (const [words, start] of [
+    ["CSV", "what,at,amount"],
+    ["JSON", "{"],
+    ["Page to print", "<!doctype html>"],
+  ] as const) {
+    const link = await page.getByRole("link", { name: words }).getAttribute("href");
+    const file = await page.request.get(new URL(link ?? "", service.operatorUrl).href);
+    expect(await file.text()).toMatch(new RegExp(`^${start}`));
+  }
+  await visit("audit", "Audit");
+  await page
+    .getByRole("row", { name: /operator 1 oper_\w+ account\.credit/ })
+    .first()
+    .waitFor();
+  await ensureUsable();
+});
+
 test("a webhook is made, tested, sent again, paused, resumed and deleted", async () => {
   let status = 500;
   await using receiver = await openReceiver((response) => void response.writeHead(status).end());

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -217,9 +218,37 @@ test("a caller sees the account with the key, asks, and leaves the key nowhere",
   await caller.page.getByLabel("API key").fill(secret);
   await caller.page.getByRole("button", { name: "Show the account" }).click();
   await caller.page.getByRole("heading", { name: "shop" }).waitFor();
+  await caller.page
+    .getByText("No request ended in this time")
+    .or(caller.page.locator(".plot canvas"))
+    .first()
+    .waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  const open = (name: string) => caller.page.getByRole("link", { name, exact: true }).click();
+  await open("Playground");
   await caller.page.getByRole("button", { name: "Send" }).click();
   await caller.page.locator(".said").getByText("Hello from the deployment.").waitFor();
   await caller.page.locator(".figure", { hasText: "Cost" }).getByText("0.00004").waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  await caller.page.locator(".figure", { hasText: "Cost" }).getByRole("link").click();
+  await caller.page.getByRole("row", { name: /^Charged, rounded up .* 0\.00004$/ }).waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  await open("Receipts");
+  await caller.page
+    .getByRole("row", { name: /completed .* 0\.00004$/ })
+    .first()
+    .waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  await open("Statements");
+  await caller.page.getByRole("cell", { name: "first payment" }).waitFor();
+  expect(await findBarriers(caller.page)).toEqual([]);
+  const file = caller.page.waitForEvent("download");
+  await caller.page.getByRole("button", { name: "CSV" }).click();
+  const statement = await readFile(await (await file).path(), "utf8");
+  expect(statement).toMatch(/top-up,[^,]*,2\.5,.*first payment/);
+  await open("Clients");
+  await caller.page.getByText("Anthropic SDK", { exact: true }).click();
+  await caller.page.locator("pre", { hasText: secret }).getByText("@anthropic-ai/sdk").waitFor();
   expect(await findBarriers(caller.page)).toEqual([]);
   const kept = await caller.page.evaluate(() =>
     JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),

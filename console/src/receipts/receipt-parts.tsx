@@ -78,7 +78,7 @@ export function Sum({
     );
   return (
     <>
-      <div class="table">
+      <div class="table" role="region" aria-label="The sum" tabIndex={0}>
         <table class="sum">
           <caption class="unseen">The sum</caption>
           <thead>

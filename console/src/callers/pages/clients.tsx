@@ -16,7 +16,7 @@ export function ClientsPage({ secret }: { readonly secret: string }) {
         <span class="quiet">Lines that are ready to paste. Your key is in them.</span>
       </PageHead>
       {Object.entries(clients).map(([name, { agent, recipes, title }]) => (
-        <Section key={name} title={title} hint={agent ? agentsNeedMore : undefined}>
+        <Section key={name} title={name} hint={agent ? `${title}. ${agentsNeedMore}` : title}>
           {recipes(access, 2 * agentContextTokensMin).map((recipe) => (
             <CodeLines key={recipe.title} {...recipe} />
           ))}
