@@ -5,7 +5,7 @@ import type { Finish, GenerationEvent, Usage } from "../conversation/generation-
 import { Failure, failureFromUnknown } from "../failure.ts";
 import type { Admission, Caller, Ledger, Settlement } from "../ledger/ledger.ts";
 import type { LossReason } from "../ledger/lease-keeper.ts";
-import type { RequestId } from "../ledger/records.ts";
+import type { RequestId } from "../ledger/scalars.ts";
 import type { SettlementOutcome } from "../ledger/receipt.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 import { limits } from "../limits.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorShape } from "../formats/error-answer.ts";
 import type { FailureCode } from "../failure.ts";
 import type { Caller } from "../ledger/ledger.ts";
-import type { RequestId } from "../ledger/records.ts";
+import type { RequestId } from "../ledger/scalars.ts";
 import type { GenerationFacts } from "../telemetry/events.ts";
 
 /** One request and its response, with the id that goes through headers, logs, ledger and error bodies. */

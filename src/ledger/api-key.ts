@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AccountId, KeyId } from "./records.ts";
+import type { AccountId, KeyId } from "./scalars.ts";
 
 /** A key as a caller presents it, understood. The secret itself is never kept: only its hash travels on. */
 export interface PresentedKey {

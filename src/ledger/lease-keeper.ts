@@ -1,5 +1,5 @@
 import type { Ledger } from "./ledger.ts";
-import type { RequestId } from "./records.ts";
+import type { RequestId } from "./scalars.ts";
 import { limits } from "../limits.ts";
 import { openDeadWatch, type DeadWatchParts } from "./dead-watch.ts";
 import { systemTimers, type Timers } from "../timers.ts";

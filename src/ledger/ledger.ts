@@ -13,16 +13,8 @@ import type { AccountQuery, ReceiptQuery } from "./administration/lists.ts";
 import type { WebhooksAdministration } from "./ledger-events.ts";
 import type { Statement } from "./administration/statement.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
-import type {
-  Account,
-  AccountId,
-  CreditNanos,
-  FirstAccount,
-  KeyId,
-  KeyRecord,
-  RequestId,
-  SealKeyRecord,
-} from "./records.ts";
+import type { Account, FirstAccount, KeyRecord, SealKeyRecord } from "./records.ts";
+import type { AccountId, CreditNanos, KeyId, RequestId } from "./scalars.ts";
 import type { CheckpointResult } from "./roll-up.ts";
 import type { KeptUsage, UnsummedAccounts } from "./usage/keep-usage.ts";
 import type { UsageQuery, UsageRow } from "./usage/usage-query.ts";

@@ -1,6 +1,7 @@
 import { randomLetters } from "../new-id.ts";
 import { hashApiKey } from "./api-key.ts";
-import { type AccountId, type KeyId, keyPrefix } from "./records.ts";
+import { keyPrefix } from "./records.ts";
+import type { AccountId, KeyId } from "./scalars.ts";
 
 // 62^43 is the first power of 62 above 2^256.
 const secretCharacters = 43;

@@ -10,7 +10,8 @@ import type { Usage } from "../conversation/generation-event.ts";
 import type { BudgetState } from "./budget.ts";
 import { formatHead, type JournalHead } from "./journal.ts";
 import { defaultPriceList, pricesOf } from "./price-list.ts";
-import type { Account, AccountId, CreditNanos, KeyId, RequestId } from "./records.ts";
+import type { Account } from "./records.ts";
+import type { AccountId, CreditNanos, KeyId, RequestId } from "./scalars.ts";
 import {
   bigOf,
   bytesOf,

@@ -14,8 +14,6 @@ import {
 } from "./row.ts";
 import type { AccountId, CreditNanos, KeyId } from "./scalars.ts";
 
-export type { AccountId, CreditNanos, KeyId, RequestId } from "./scalars.ts";
-
 /** Accounts as operators see them. Amounts in nanos. */
 export interface Account {
   readonly id: AccountId;

@@ -2,7 +2,8 @@ import { formatCredit } from "../admission/price.ts";
 import { type CreditShortage, Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { budgetLeft, type BudgetState } from "./budget.ts";
-import type { CreditNanos, KeyScope } from "./records.ts";
+import type { KeyScope } from "./records.ts";
+import type { CreditNanos } from "./scalars.ts";
 import type { RateState } from "./ledger.ts";
 
 // The words of each refusal, the same from both stores.

@@ -1,7 +1,8 @@
 import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
 import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
-import type { AccountId, KeyId, KeyScope, RequestId } from "./records.ts";
+import type { KeyScope } from "./records.ts";
+import type { AccountId, KeyId, RequestId } from "./scalars.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
 import type { CallerAccount, Receipt } from "./receipt.ts";
 import type { VerifyOrder, VerifyReport } from "./verify-journal.ts";

@@ -1,6 +1,6 @@
 import { hashApiKey } from "../../src/ledger/api-key.ts";
 import { chainHash, checkpointNote } from "../../src/ledger/journal.ts";
-import type { AccountId, KeyId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId } from "../../src/ledger/scalars.ts";
 import { type Row, textOf } from "../../src/ledger/row.ts";
 
 // A ledger as it is after a year of requests: receipts by one statement, as a checkpoint leaves them, so that `verify`

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 
 // Commands of the contract test. Requests are named after their account: the service makes their ids, and no two
 // accounts ever share one.

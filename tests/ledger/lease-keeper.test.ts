@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
-import type { RequestId } from "../../src/ledger/records.ts";
+import type { RequestId } from "../../src/ledger/scalars.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 import type { GivenBack } from "../../src/ledger/ledger.ts";
 

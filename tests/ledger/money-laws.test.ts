@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { Caller } from "../../src/ledger/ledger.ts";
 import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 import { openStore, type SqliteStore, type StoreSettings } from "../../src/ledger/sqlite/store.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { ArgumentOf, OperationName } from "../../src/ledger/store-operations.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Failure } from "../../src/failure.ts";
 import type { Change } from "../../src/ledger/administration/changed-by.ts";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { Caller } from "../../src/ledger/ledger.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
 import type {

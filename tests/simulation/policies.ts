@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { Sequence } from "./random.ts";
 
 /** What an operator sets of accounts and keys while requests run. */

@@ -1,4 +1,4 @@
-import type { AccountId } from "../../src/ledger/records.ts";
+import type { AccountId } from "../../src/ledger/scalars.ts";
 import { openSequence, type Sequence } from "./random.ts";
 import { ensure } from "./violation.ts";
 

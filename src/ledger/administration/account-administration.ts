@@ -12,13 +12,8 @@ import {
 } from "../operator-input.ts";
 import { type MetadataPatch, mergeMetadata } from "../metadata.ts";
 import { textOf } from "../row.ts";
-import {
-  type Account,
-  accountColumns,
-  type AccountId,
-  accountOf,
-  type CreditNanos,
-} from "../records.ts";
+import { type Account, accountColumns, accountOf } from "../records.ts";
+import type { AccountId, CreditNanos } from "../scalars.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
 import { grantFacts, patchedGrant, setGrant } from "./grant-administration.ts";
 import { ensurePriceList } from "./price-administration.ts";

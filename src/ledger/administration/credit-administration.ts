@@ -8,7 +8,8 @@ import {
   ensurePossible,
   unknownAccount,
 } from "../operator-input.ts";
-import { type Account, accountColumns, accountOf, type CreditNanos } from "../records.ts";
+import { type Account, accountColumns, accountOf } from "../records.ts";
+import type { CreditNanos } from "../scalars.ts";
 import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
 import { toHex } from "../journal.ts";
 import { audit } from "./audit.ts";

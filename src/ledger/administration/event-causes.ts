@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import type { AccountId, CreditNanos, KeyId } from "../records.ts";
+import type { AccountId, CreditNanos, KeyId } from "../scalars.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, textOrNullOf } from "../row.ts";
 import { writeEvent } from "./outbox.ts";
 import { ask, askOne, type Steps } from "./steps.ts";

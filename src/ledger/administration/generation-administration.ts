@@ -1,6 +1,6 @@
 import { OperatorError } from "../operator-error.ts";
 import { receiptColumns, receiptOf } from "../receipt.ts";
-import type { RequestId } from "../records.ts";
+import type { RequestId } from "../scalars.ts";
 import { idOf } from "../row.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";

@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { type Grant, grantColumns, grantOf, grantPeriods, type GrantState } from "../grant.ts";
 import { OperatorError } from "../operator-error.ts";
 import { isTimeZone, periodAt } from "../periods.ts";
-import type { AccountId } from "../records.ts";
+import type { AccountId } from "../scalars.ts";
 import { bigOf, idOf } from "../row.ts";
 import type { AuditFacts } from "./audit.ts";
 import { type Patch, present } from "./changed-by.ts";

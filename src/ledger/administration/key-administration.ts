@@ -2,14 +2,8 @@ import type { KeyLimits } from "../../admission/limits-in-force.ts";
 import type { Budget, BudgetState } from "../budget.ts";
 import { OperatorError } from "../operator-error.ts";
 import { ensureLimits, ensureName, unknownAccount, unknownKeyId } from "../operator-input.ts";
-import {
-  keyColumns,
-  type KeyId,
-  keyOf,
-  type KeyRecord,
-  type KeyScope,
-  keyScopes,
-} from "../records.ts";
+import { keyColumns, keyOf, type KeyRecord, type KeyScope, keyScopes } from "../records.ts";
+import type { KeyId } from "../scalars.ts";
 import { limits } from "../../limits.ts";
 import { budgetFacts, patchedBudget, setBudget } from "./budget-administration.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";

@@ -1,6 +1,6 @@
 import type { CreditKind } from "../journal.ts";
 import type { Actor } from "./changed-by.ts";
-import type { AccountId, CreditNanos } from "../records.ts";
+import type { AccountId, CreditNanos } from "../scalars.ts";
 import type { Row } from "../row.ts";
 
 /** What a statement's parameter can be; the columns of both stores hold nothing else. */

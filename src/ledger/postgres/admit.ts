@@ -11,7 +11,7 @@ import {
   type SpentBudget,
   tooManyConcurrent,
 } from "../refusals.ts";
-import type { AccountId } from "../records.ts";
+import type { AccountId } from "../scalars.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { throwRefusal } from "./authorize.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";

@@ -20,7 +20,7 @@ import { openPresence, type PostgresPresence } from "./presence.ts";
 import { openResolve } from "./resolve.ts";
 import { openThreadedReports } from "./threaded-reports.ts";
 import { openVerify } from "./verify.ts";
-import type { AccountId } from "../records.ts";
+import type { AccountId } from "../scalars.ts";
 import { OperatorError } from "../operator-error.ts";
 import { StoreFault } from "../store-fault.ts";
 

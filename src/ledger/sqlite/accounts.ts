@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { AccountId, CreditNanos, RequestId } from "../records.ts";
+import type { AccountId, CreditNanos, RequestId } from "../scalars.ts";
 import { chainHash, type EntryKind } from "../journal.ts";
 import { bigOf, bytesOf, numberOf, textOf, type Row } from "../row.ts";
 import { type KnownBy, openCredits } from "./credits.ts";

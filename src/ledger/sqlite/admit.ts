@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type AllowanceDecision, decideAllowance } from "../../admission/output-allowance.ts";
 import type { Prices } from "../../admission/price.ts";
 import { availableOf, type BudgetState } from "../budget.ts";
-import type { AccountId } from "../records.ts";
+import type { AccountId } from "../scalars.ts";
 import type { Admission, AdmitOrder, Caller } from "../ledger.ts";
 import type { Accounts } from "./accounts.ts";
 import type { Budgets } from "./budgets.ts";

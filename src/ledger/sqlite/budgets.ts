@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { budgetOf, type BudgetState } from "../budget.ts";
 import type { Caller } from "../ledger.ts";
-import type { CreditNanos } from "../records.ts";
+import type { CreditNanos } from "../scalars.ts";
 import { numberOrNullOf, type Row } from "../row.ts";
 
 type OfKey = Pick<Caller, "accountId" | "keyId">;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { EntryKind } from "../journal.ts";
-import type { AccountId, CreditNanos } from "../records.ts";
+import type { AccountId, CreditNanos } from "../scalars.ts";
 
 /** What a movement of credit is known by outside, and which request's charge it gives back. */
 export interface KnownBy {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyId } from "../records.ts";
+import type { KeyId } from "../scalars.ts";
 import type { RateState } from "../ledger.ts";
 import { limits } from "../../limits.ts";
 import { rateLimited, rateState } from "../refusals.ts";

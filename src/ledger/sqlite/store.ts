@@ -18,7 +18,7 @@ import type {
   StoreCall,
   StoreOperations,
 } from "../store-operations.ts";
-import type { AccountId } from "../records.ts";
+import type { AccountId } from "../scalars.ts";
 import { isPresent } from "./presence.ts";
 import { openRateWindow } from "./rate-window.ts";
 import { openResolve } from "./resolve.ts";
