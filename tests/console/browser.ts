@@ -45,6 +45,15 @@ export async function openPage(
   return { page, strangers, complaints };
 }
 
+/** Opens a place of the console and waits until it shows what it asked for. */
+export async function visitPlace(page: Page, address: string): Promise<void> {
+  // Another document first: a change of the fragment alone would leave the heading of the place before for a moment.
+  await page.goto("about:blank");
+  await page.goto(address);
+  await page.locator("main h1").waitFor();
+  await page.waitForFunction(() => document.querySelector(".state-loading") === null);
+}
+
 /** What axe-core finds wrong, a line each. */
 export async function findBarriers(page: Page): Promise<readonly string[]> {
   // By the debugger's way in: the page's policy lets no script in that is not its own.

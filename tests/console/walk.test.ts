@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findBarriers, openPage, startBrowser, type Watched } from "./browser.ts";
+import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // The console as a person walks it, on a ledger that begins without anything.
@@ -26,10 +26,8 @@ function button(name: string) {
   return page.getByRole("button", { name, exact: true });
 }
 
-async function visit(path: string): Promise<void> {
-  await page.goto(`${service.operatorUrl}/#/${path}`);
-  await page.locator("main h1").waitFor();
-  await page.waitForFunction(() => document.querySelector(".state-loading") === null);
+function visit(path: string): Promise<void> {
+  return visitPlace(page, `${service.operatorUrl}/#/${path}`);
 }
 
 async function ensureUsable(): Promise<void> {
