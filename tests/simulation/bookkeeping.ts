@@ -1,4 +1,4 @@
-import type { AccountId, KeyId, RequestId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { Sequence } from "./random.ts";
 import { usageQuestionOf, type UsageQuestion } from "./usage-model.ts";
 

@@ -1,4 +1,4 @@
-import type { AccountId, KeyId } from "../../src/ledger/records.ts";
+import type { AccountId, KeyId } from "../../src/ledger/scalars.ts";
 import type { Sequence } from "./random.ts";
 
 /** What is asked of usage; times are milliseconds since 1970, null: without that bound, or of all. */
