@@ -7,11 +7,12 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   attacks [NAME]   one account against another
   streams          500, 1,000 and 1,500 streams of 20 chunks a second
   processes        several processes on one SQLite ledger
-  ledger           the ledger's steps in each store
+  ledger           the ledger's steps in each store; with --against their CPU before and now, in turns
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
 --rounds N         --seconds N (a window) --minutes N (at most)
 --against FOLDER (another checkout, beside this one)
+--requests N (of each of the ledger's callers in a round; --only sqlite,postgres)
 --smoke            a short round, for CI`;
 
 const { positionals, values } = parseArgs({
@@ -24,6 +25,7 @@ const { positionals, values } = parseArgs({
     seconds: { type: "string" },
     minutes: { type: "string" },
     against: { type: "string" },
+    requests: { type: "string" },
   },
   allowPositionals: true,
 });
@@ -57,7 +59,15 @@ if (what === "engine") {
   });
 } else if (what === "ledger") {
   const { benchLedger } = await import("./ledger.ts");
-  await benchLedger(smoke ? 100 : 1_500);
+  const { compareLedgers } = await import("./ledger-arms.ts");
+  if (values.against === undefined) await benchLedger(smoke ? 100 : 1_500);
+  else
+    await compareLedgers({
+      against: values.against,
+      rounds: positive(values.rounds, 10),
+      requests: positive(values.requests, 100),
+      stores: list(values.only) ?? ["sqlite", "postgres"],
+    });
 } else if (what === undefined && smoke) {
   await checkRatios();
 } else if (what === undefined || what === "peers") {

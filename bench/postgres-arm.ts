@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { findPostgres, startPostgres } from "../tests/ledger/postgres-server.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "../tests/ledger/postgres-server.ts";
 import { type Arm, openTributary } from "./arms.ts";
 import { pinToOtherCore } from "./children.ts";
 import { processTree } from "./process-usage.ts";
@@ -14,10 +18,7 @@ export async function openOnPostgres(
   if (findPostgres() === null) throw new Error("PostgreSQL is not installed here");
   await using opened = new AsyncDisposableStack();
   const server = opened.use(await startPostgres({ fsync: true }));
-  const [line] = readFileSync(join(dirname(server.socket), "data/postmaster.pid"), "utf8").split(
-    "\n",
-  );
-  const processId = Number(line);
+  const processId = serverIdOf(server);
   pinToOtherCore(processId);
   const arm = opened.use(
     await openTributary(origin, folder, {
@@ -35,4 +36,10 @@ export async function openOnPostgres(
     databaseIds: () => processTree(processId),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** The process that has started all others of the server. */
+export function serverIdOf({ socket }: Pick<PostgresServer, "socket">): number {
+  const [line] = readFileSync(join(dirname(socket), "data/postmaster.pid"), "utf8").split("\n");
+  return Number(line);
 }

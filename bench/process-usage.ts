@@ -15,7 +15,7 @@ export function processTree(processId: number): readonly number[] {
   return found;
 }
 
-/** CPU seconds that the processes have used until now. */
+/** CPU seconds that the processes have used until now, with those of the children that they have seen end. */
 export function cpuSeconds(processIds: readonly number[]): number {
   let seconds = 0;
   for (const id of processIds) {
@@ -23,9 +23,10 @@ export function cpuSeconds(processIds: readonly number[]): number {
       read(`/proc/${String(id)}/stat`)
         .split(") ")[1]
         ?.split(" ") ?? [];
-    const ticks = Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+    const [own = 0, ownSystem = 0, ended = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+    const ticks = own + ownSystem;
     // The first knows of threads that have ended, in hundredths; the second is exact for those that run.
-    seconds += Math.max(ticks / 100, runSeconds(id));
+    seconds += Math.max(ticks / 100, runSeconds(id)) + (ended + endedSystem) / 100;
   }
   return seconds;
 }
