@@ -78,6 +78,12 @@ export function leastCostNanos(prices: Prices): bigint {
   return costNanos(limits.inputBoundPerRequest, 1, reservedPrices(prices));
 }
 
+/** What the smallest request reserves at the highest prices that can be set: a larger balance needs no look at prices. */
+export const dearestLeastNanos: bigint = leastCostNanos({
+  inputNanosPerMillion: limits.priceNanosMax,
+  outputNanosPerMillion: limits.priceNanosMax,
+});
+
 /** What a usage costs, never more than was reserved, in nanos. */
 export function chargeNanos(usage: UsageToPay, prices: Prices, reservedNanos: bigint): bigint {
   const cost = usageCostNanos(usage, prices);

@@ -11,6 +11,17 @@ import type { RateState } from "./ledger.ts";
 // Generations last seconds to minutes, and clients give up after two or three tries.
 const concurrencyRetrySeconds = 2;
 
+/** Throws where the verdict of `authorize` or `admit` is about the key or the account; a key without this scope is told so. */
+export function throwRefusal(verdict: string, scope: KeyScope | null): void {
+  if (verdict === "unknown") throw unknownKey();
+  if (verdict === "replaced") throw replacedKey();
+  if (verdict === "revoked") throw revokedKey();
+  if (verdict === "expired") throw expiredKey();
+  if (verdict === "paused") throw pausedKey();
+  if (verdict === "scope" && scope !== null) throw keyWithout(scope);
+  if (verdict === "disabled") throw disabledAccount();
+}
+
 /** A missing, malformed, unknown or wrong key: one text for all four, so that it does not help a guess. */
 export function unknownKey(): Failure {
   return new Failure(
@@ -28,7 +39,7 @@ export function revokedKey(): Failure {
 }
 
 /** A secret that was good before a rotation. */
-export function replacedKey(): Failure {
+function replacedKey(): Failure {
   return new Failure(
     "authentication",
     "This API key has been replaced by a new one. Use the new one, or ask the operator of this service for it.",
@@ -36,7 +47,7 @@ export function replacedKey(): Failure {
 }
 
 /** The right key, whose time is over. */
-export function expiredKey(): Failure {
+function expiredKey(): Failure {
   return new Failure(
     "key_expired",
     "This API key has expired. Ask the operator of this service for another one, or for more time.",
@@ -44,7 +55,7 @@ export function expiredKey(): Failure {
 }
 
 /** The right key, paused. */
-export function pausedKey(): Failure {
+function pausedKey(): Failure {
   return new Failure(
     "key_paused",
     "This API key is paused. Ask the operator of this service to resume it.",
@@ -52,7 +63,7 @@ export function pausedKey(): Failure {
 }
 
 /** The right key, for something else than this. */
-export function keyWithout(scope: KeyScope): Failure {
+function keyWithout(scope: KeyScope): Failure {
   const may =
     scope === "generate"
       ? "look at its account and not spend"
@@ -64,7 +75,7 @@ export function keyWithout(scope: KeyScope): Failure {
 }
 
 /** The right key of a disabled account. */
-export function disabledAccount(): Failure {
+function disabledAccount(): Failure {
   return new Failure(
     "account_disabled",
     "The account of this API key is disabled. Ask the operator of this service to enable it.",

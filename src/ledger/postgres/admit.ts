@@ -9,11 +9,11 @@ import {
   insufficientCredit,
   type Shortage,
   type SpentBudget,
+  throwRefusal,
   tooManyConcurrent,
 } from "../refusals.ts";
 import type { AccountId } from "../scalars.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
-import { throwRefusal } from "./authorize.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
 import { type Clock, type Database, isLostAnswer } from "./database.ts";
 import type { PostgresOperations, StoreGroup } from "../store-operations.ts";

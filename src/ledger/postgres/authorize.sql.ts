@@ -1,12 +1,7 @@
-import { leastCostNanos } from "../../admission/price.ts";
+import { dearestLeastNanos } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import { joinPrice } from "../price-list.ts";
 import { planned } from "./accounts.sql.ts";
-
-const dearestLeastNanos = leastCostNanos({
-  inputNanosPerMillion: limits.priceNanosMax,
-  outputNanosPerMillion: limits.priceNanosMax,
-});
 
 /**
  * Keys and their rate windows. The same rules in TypeScript: `sqlite/authorize.ts`, `sqlite/rate-window.ts`.

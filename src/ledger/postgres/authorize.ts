@@ -3,20 +3,8 @@ import type { ServiceLimits } from "../../admission/limits-in-force.ts";
 import { leastCostNanos, type Prices } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
 import type { Caller } from "../ledger.ts";
-import type { KeyScope } from "../records.ts";
 import { type AuthorizeOrder, neededScope, type PostgresOperations } from "../store-operations.ts";
-import {
-  disabledAccount,
-  expiredKey,
-  keyWithout,
-  noCredit,
-  pausedKey,
-  rateLimited,
-  rateState,
-  replacedKey,
-  revokedKey,
-  unknownKey,
-} from "../refusals.ts";
+import { noCredit, rateLimited, rateState, throwRefusal } from "../refusals.ts";
 import { bigOf, numberOf, numberOrNullOf, textOf, type Row } from "../row.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
 import type { Clock, Database } from "./database.ts";
@@ -112,15 +100,4 @@ function callerOf(row: Row, order: AuthorizeOrder, slots: number): Caller {
   const ticket = ticketId === null ? null : `${String(nowMs)}.${ticketId}`;
   const concurrentRequests = numberOrNullOf(row, "slots") ?? slots;
   return { accountId, keyId, ticket, rate, concurrentRequests };
-}
-
-/** Throws where the verdict of `authorize` or `admit` is about the key or the account. */
-export function throwRefusal(verdict: string, scope: KeyScope | null): void {
-  if (verdict === "unknown") throw unknownKey();
-  if (verdict === "replaced") throw replacedKey();
-  if (verdict === "revoked") throw revokedKey();
-  if (verdict === "expired") throw expiredKey();
-  if (verdict === "paused") throw pausedKey();
-  if (verdict === "scope" && scope !== null) throw keyWithout(scope);
-  if (verdict === "disabled") throw disabledAccount();
 }

@@ -1,37 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import {
-  type LimitsInForce,
-  limitsInForce,
-  type ServiceLimits,
-} from "../../admission/limits-in-force.ts";
+import type { LimitsInForce, ServiceLimits } from "../../admission/limits-in-force.ts";
 import { budgetColumns } from "../budget.ts";
-import { leastCostNanos, type Prices } from "../../admission/price.ts";
-import type { Caller } from "../ledger.ts";
+import { dearestLeastNanos, leastCostNanos, type Prices } from "../../admission/price.ts";
+import { limits } from "../../limits.ts";
+import type { Caller, RateState } from "../ledger.ts";
 import { currentPrices, joinedPriceColumns, joinPrice } from "../price-list.ts";
-import { keyLimitsOf, type KeyScope } from "../records.ts";
 import { type AuthorizeOrder, neededScope, type StoreOperations } from "../store-operations.ts";
-import {
-  disabledAccount,
-  expiredKey,
-  keyWithout,
-  noCredit,
-  pausedKey,
-  replacedKey,
-  revokedKey,
-  unknownKey,
-} from "../refusals.ts";
+import { noCredit, throwRefusal, unknownKey } from "../refusals.ts";
 import { accountStateOf, type AccountState, chainEndOf, type ChainEnd } from "./accounts.ts";
 import type { RateWindow } from "./rate-window.ts";
-import {
-  bigOf,
-  bytesOf,
-  numberOf,
-  numberOrNullOf,
-  textOf,
-  textOrNullOf,
-  type Row,
-} from "../row.ts";
+import { bigOf, bytesOf, numberOf, numberOrNullOf, textOrNullOf, type Row } from "../row.ts";
 import { getRow } from "./get-row.ts";
 
 /** Checks of keys and accounts, for both phases of a request. */
@@ -45,7 +24,7 @@ export interface KeyGate {
 /** An account inside `admit`, with the prices of this moment. */
 export interface ActiveAccount extends AccountState {
   readonly end: ChainEnd;
-  readonly limits: LimitsInForce;
+  readonly limits: Pick<LimitsInForce, "concurrentRequests" | "outputTokensMax">;
   /** null: the prices are those of the settings. */
   readonly priceList: string | null;
   readonly prices: Prices;
@@ -56,10 +35,15 @@ export interface ActiveAccount extends AccountState {
 
 const noHash = new Uint8Array(32);
 
-// What `limitsOf` and `ensureMay` read.
-const gateColumns = `api_key.revoked_at_ms, api_key.expires_at_ms, api_key.status as key_status, api_key.scopes,
-  account.status, account.concurrent_requests, account.requests_per_minute as account_requests_per_minute,
-  account.output_tokens_max as account_output_tokens_max, api_key.requests_per_minute, api_key.output_tokens_max`;
+// Each column that is read costs a request more than what is decided in the statement. The same on PostgreSQL:
+// `key_refusal` and `authorize` of `postgres/authorize.sql.ts`, and the limits in `admission/limits-in-force.ts`.
+function keyRefusal(now: string, scope: string): string {
+  return `case when api_key.revoked_at_ms is not null then 'revoked' when api_key.expires_at_ms <= ${now} then 'expired'
+    when api_key.status <> 'active' then 'paused' when account.status <> 'active' then 'disabled'
+    when instr(api_key.scopes, ${scope}) = 0 then 'scope' end as refusal`;
+}
+
+const keyOfAccount = "api_key join account on account.id = api_key.account_id";
 
 /** Prepares the statements once. Nothing is cached: a revocation made by any process holds from the next request on. */
 export function openKeyGate(
@@ -67,41 +51,41 @@ export function openKeyGate(
   rateWindow: RateWindow,
   rules: ServiceLimits & { readonly prices: Prices },
 ): KeyGate {
-  const { prices } = rules;
+  const { concurrencyPerAccount } = rules;
+  // Numbers would be bound as floating point, and come back so.
+  const requestsPerMinute = BigInt(rules.requestsPerMinute);
+  const outputTokensMax = BigInt(limits.outputAllowanceMax);
   const find = database.prepare(
-    `select api_key.secret_hash, api_key.previous_hash, api_key.previous_until_ms, ${gateColumns},
-       account.balance_nanos, account.held_nanos, account.grant_next_ms,
-       ${joinedPriceColumns}
-     from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
-     where api_key.account_id = ?1 and api_key.id = ?2`,
+    `select api_key.secret_hash, api_key.previous_hash, api_key.previous_until_ms, ${keyRefusal("?3", "?4")},
+       account.concurrent_requests, account.balance_nanos,
+       min(coalesce(account.requests_per_minute, ?5),
+         coalesce(api_key.requests_per_minute, account.requests_per_minute, ?5)) as rate_limit
+     from ${keyOfAccount} where api_key.account_id = ?1 and api_key.id = ?2`,
   );
   const findActive = database.prepare(
-    `select ${gateColumns}, api_key.name, ${budgetColumns}, account.balance_nanos, account.held_nanos,
-       account.running, account.entries, account.head as account_head, account.grant_next_ms, ${joinedPriceColumns}
-     from api_key join account on account.id = api_key.account_id ${joinPrice("", "?3")}
-     where api_key.account_id = ?1 and api_key.id = ?2`,
+    `select ${keyRefusal("?3", "'generate'")}, api_key.name, ${budgetColumns}, account.concurrent_requests,
+       min(?4, coalesce(account.output_tokens_max, ?4), coalesce(api_key.output_tokens_max, ?4)) as output_tokens_max,
+       account.balance_nanos, account.held_nanos, account.running, account.entries, account.head as account_head,
+       account.grant_next_ms <= ?3 as grant_is_due, ${joinedPriceColumns}
+     from ${keyOfAccount} ${joinPrice("", "?3")} where api_key.account_id = ?1 and api_key.id = ?2`,
   );
+  const ensurePayable = openEnsurePayable(database, rules.prices);
   const use = database.prepare(
     `update api_key set last_used_at_ms = ?3
      where account_id = ?1 and id = ?2 and coalesce(last_used_at_ms, 0) < ?3`,
   );
   return {
     authorize(order, nowMs) {
-      const found = getRow(find, order.accountId, order.keyId, nowMs);
-      const row = ensureUsable(found, order, nowMs);
       const { accountId, keyId, ticketId } = order;
-      const { concurrentRequests, requestsPerMinute } = limitsOf(row, rules);
-      const { rate, ticket } = rateWindow.take({
-        keyId,
-        ticketId,
-        nowMs,
-        limit: requestsPerMinute,
-      });
-      // The balance with what is held: running requests give some of it back, and only `admit` knows what is needed.
-      const balanceNanos = bigOf(row, "balance_nanos");
-      const leastNanos = leastCostNanos(currentPrices(row, prices));
-      if (order.needsCredit && balanceNanos < leastNanos && !isDue(row, nowMs))
-        throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
+      const scope = neededScope(order);
+      const found = getRow(find, accountId, keyId, nowMs, scope, requestsPerMinute);
+      const row = ensureUsable(found, order, nowMs);
+      const limit = numberOf(row, "rate_limit");
+      const { rate, ticket } = rateWindow.take({ keyId, ticketId, nowMs, limit });
+      // Most balances pay for the smallest request whatever a price may be, and then no price is looked up.
+      if (order.needsCredit && bigOf(row, "balance_nanos") < dearestLeastNanos)
+        ensurePayable(accountId, rate, nowMs);
+      const concurrentRequests = slotsOf(row) ?? concurrencyPerAccount;
       return { accountId, keyId, ticket, rate, concurrentRequests };
     },
     noteKeyUse({ accountId, keyId, usedAtMs }) {
@@ -109,24 +93,47 @@ export function openKeyGate(
       return null;
     },
     ensureActive({ accountId, keyId }, nowMs) {
-      const row = getRow(findActive, accountId, keyId, nowMs);
+      const row = getRow(findActive, accountId, keyId, nowMs, outputTokensMax);
       if (row === null) throw unknownKey();
-      ensureMay(row, "generate", nowMs);
+      throwRefusal(textOrNullOf(row, "refusal") ?? "", "generate");
       return {
         ...accountStateOf(row),
-        limits: limitsOf(row, rules),
+        limits: {
+          concurrentRequests: slotsOf(row) ?? concurrencyPerAccount,
+          outputTokensMax: numberOf(row, "output_tokens_max"),
+        },
         end: chainEndOf(row),
         priceList: textOrNullOf(row, "listed_in"),
-        prices: currentPrices(row, prices),
+        prices: currentPrices(row, rules.prices),
         key: row,
-        grantIsDue: isDue(row, nowMs),
+        grantIsDue: row["grant_is_due"] === 1n,
       };
     },
   };
 }
 
-function isDue(row: Row, nowMs: number): boolean {
-  return (numberOrNullOf(row, "grant_next_ms") ?? Infinity) <= nowMs;
+function slotsOf(row: Row): number | null {
+  return numberOrNullOf(row, "concurrent_requests");
+}
+
+/** Throws unless the balance pays for the smallest request now, or a grant is due, which the admission pays. */
+function openEnsurePayable(
+  database: DatabaseSync,
+  settings: Prices,
+): (accountId: string, rate: RateState, nowMs: number) => void {
+  const find = database.prepare(
+    `select account.balance_nanos, account.held_nanos, account.grant_next_ms <= ?2 as grant_is_due, ${joinedPriceColumns}
+     from account ${joinPrice("", "?2")} where account.id = ?1`,
+  );
+  return (accountId, rate, nowMs) => {
+    const row = getRow(find, accountId, nowMs);
+    if (row === null || row["grant_is_due"] === 1n) return;
+    // The balance with what is held: running requests give some of it back, and only `admit` knows what is needed.
+    const balanceNanos = bigOf(row, "balance_nanos");
+    const leastNanos = leastCostNanos(currentPrices(row, settings));
+    if (balanceNanos < leastNanos)
+      throw noCredit({ balanceNanos, heldNanos: bigOf(row, "held_nanos"), leastNanos, rate });
+  };
 }
 
 function ensureUsable(row: Row | null, order: AuthorizeOrder, nowMs: number): Row {
@@ -136,30 +143,11 @@ function ensureUsable(row: Row | null, order: AuthorizeOrder, nowMs: number): Ro
   const isSecret = timingSafeEqual(secret ?? noHash, order.secretHash) && secret !== null;
   const isPrevious = timingSafeEqual(previous ?? noHash, order.secretHash) && previous !== null;
   if (row === null || !(isSecret || isPrevious)) throw unknownKey();
-  if (!isSecret && numberOf(row, "previous_until_ms") <= nowMs) throw replacedKey();
-  ensureMay(row, neededScope(order), nowMs);
+  if (!isSecret && numberOf(row, "previous_until_ms") <= nowMs) throwRefusal("replaced", null);
+  throwRefusal(textOrNullOf(row, "refusal") ?? "", neededScope(order));
   return row;
 }
 
 function hashOf(row: Row | null, column: string): Uint8Array | null {
   return row === null || row[column] === null ? null : bytesOf(row, column);
-}
-
-/** Throws unless the key may do now what needs this scope. */
-function ensureMay(row: Row, scope: KeyScope | null, nowMs: number): void {
-  if (row["revoked_at_ms"] !== null) throw revokedKey();
-  const expiresAtMs = numberOrNullOf(row, "expires_at_ms");
-  if (expiresAtMs !== null && expiresAtMs <= nowMs) throw expiredKey();
-  if (textOf(row, "key_status") !== "active") throw pausedKey();
-  if (textOf(row, "status") !== "active") throw disabledAccount();
-  if (scope !== null && !textOf(row, "scopes").includes(scope)) throw keyWithout(scope);
-}
-
-function limitsOf(row: Row, service: ServiceLimits): LimitsInForce {
-  const account = {
-    concurrentRequests: numberOrNullOf(row, "concurrent_requests"),
-    requestsPerMinute: numberOrNullOf(row, "account_requests_per_minute"),
-    outputTokensMax: numberOrNullOf(row, "account_output_tokens_max"),
-  };
-  return limitsInForce(service, account, keyLimitsOf(row));
 }

@@ -131,6 +131,7 @@ function configure(database: DatabaseSync, settings: DatabaseSettings): void {
       throw unusable(path, new Error("the file system cannot share memory between processes"));
     database.exec(`pragma ${schema}.journal_size_limit = ${String(limits.ledgerLogBytesKept)};`);
   }
+  database.exec(`pragma wal_autocheckpoint = ${String(limits.ledgerLogPages)};`);
   // Without syncs at commit a power cut takes the last tickets, and leaves the file whole.
   database.exec("pragma rate.synchronous = normal;");
 }
