@@ -11,6 +11,9 @@ export const creditKinds = ["top_up", "grant", "refund", "correction"] as const;
 /** One of `creditKinds`. */
 export type CreditKind = (typeof creditKinds)[number];
 
+/** What the references begin with of the grants that the service pays; no other entry has one that does. */
+export const grantReferencePrefix = "grant:";
+
 /** What kind of movement an entry is. `credit`: an account's starting credit; versions before wrote it and `takeback` for any. */
 export type EntryKind =
   | CreditKind
@@ -59,6 +62,12 @@ export function journalEntryOf(row: Row): JournalEntry {
     receipt: textOrNullOf(row, "receipt"),
     note: textOrNullOf(row, "note"),
   };
+}
+
+/** Whether an entry is a period's grant, which the service pays, and not one that an operator has given. */
+export function isPaidGrant({ actor, kind, reference }: JournalEntry): boolean {
+  const isOfPeriod = reference?.startsWith(grantReferencePrefix) === true;
+  return kind === "grant" && actor === "service" && isOfPeriod;
 }
 
 /** What stands before the first entry of every account. */

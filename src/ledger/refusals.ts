@@ -11,7 +11,7 @@ import type { RateState } from "./ledger.ts";
 // Generations last seconds to minutes, and clients give up after two or three tries.
 const concurrencyRetrySeconds = 2;
 
-/** Throws where the verdict of `authorize` or `admit` is about the key or the account; a key without this scope is told so. */
+/** Throws where the verdict of `authorize` or `admit` is about the key or the account; `scope` is what the key may lack. */
 export function throwRefusal(verdict: string, scope: KeyScope | null): void {
   if (verdict === "unknown") throw unknownKey();
   if (verdict === "replaced") throw replacedKey();

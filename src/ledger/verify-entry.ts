@@ -18,6 +18,7 @@ export type ProblemCode =
   | "reference-differs" // what is kept of a reference is not what its entry says
   | "refund-differs"
   | "budget-differs" // what is kept beside a key and what its receipts say
+  | "grant-differs" // what an account has left of grants is not what its entries leave
   | "usage-differs" // kept sums are not what the receipts come to
   | "account-missing";
 

@@ -1,4 +1,3 @@
-import { formatCredit } from "../admission/price.ts";
 import { limits } from "../limits.ts";
 import {
   type Checkpoint,
@@ -9,6 +8,15 @@ import {
   type JournalHead,
   toHex,
 } from "./journal.ts";
+import {
+  type AccountSums,
+  type AccountToVerify,
+  addToSums,
+  type CheckpointToVerify,
+  ofGrantsAfter,
+  type Report,
+  verifyRow,
+} from "./verify-account.ts";
 import { budgetProblem, type BudgetToVerify } from "./verify-budget.ts";
 import {
   type Finding,
@@ -47,31 +55,6 @@ export interface VerifyReport {
   readonly problemsTotal: number;
   /** Of all accounts that have entries, when asked for. */
   readonly heads: readonly string[];
-}
-
-/** An account's row, with what its reservations and its checkpoint say. */
-export interface AccountToVerify {
-  readonly id: string;
-  readonly balanceNanos: bigint;
-  readonly heldNanos: bigint;
-  readonly running: number;
-  readonly entries: number;
-  /** Hexadecimal. */
-  readonly head: string;
-  /** Rows of the account's reservations in state `open`. */
-  readonly open: { readonly count: number; readonly reservedNanos: bigint };
-  readonly checkpoint: CheckpointToVerify | null;
-}
-
-/** A checkpoint with what the receipts say about the entries that it replaced. */
-export interface CheckpointToVerify extends Checkpoint {
-  /** Charges of the requests that were resolved up to it. */
-  readonly chargedNanos: bigint;
-  /** Requests that were reserved up to it and not resolved up to it. */
-  readonly running: readonly {
-    readonly requestId: string;
-    readonly reservation: ReservationToVerify;
-  }[];
 }
 
 /** How many requests' rows there are of which no checkpoint has taken in the entries. */
@@ -188,11 +171,6 @@ interface AccountWalk {
   end(): void;
 }
 
-interface Sums {
-  balance: bigint;
-  held: bigint;
-}
-
 /** One account, from its checkpoint or its beginning to its row. */
 function openAccountWalk(
   account: AccountToVerify,
@@ -207,9 +185,10 @@ function openAccountWalk(
       { heldNanos: reservation.reservedNanos, reservation },
     ]),
   );
-  const sums: Sums = {
+  const sums: AccountSums = {
     balance: checkpoint?.balanceNanos ?? 0n,
     held: checkpoint?.heldNanos ?? 0n,
+    ofGrants: ofGrantsAfter(checkpoint),
   };
   const chain = openChainWalk(checkpoint);
   let confirmed = checkpoint === null;
@@ -240,7 +219,7 @@ function openAccountWalk(
         compareHead(heads, entry.sequence, hash) ??
         movementProblem(entry, request, before) ??
         receiptHeadProblem(entry, hash, request);
-      addTo(sums, entry);
+      addToSums(sums, entry);
       if (requestId !== null && reserves && request !== null) open.set(requestId, request);
       else if (requestId !== null) open.delete(requestId);
       if (found === null && requestId !== null) met[reserves ? "reserved" : "resolved"] += 1;
@@ -252,7 +231,7 @@ function openAccountWalk(
     },
     end() {
       verifyEnd(account, { ...chain.end(), heads, report });
-      verifyRow(account, { sums, open, report });
+      verifyRow(account, { sums, open: open.size, report });
       if (confirmed || checkpoint === null) return;
       const message = "no entry of the chain confirms what the checkpoint says";
       const about = { account: account.id, sequence: checkpoint.sequence, request: null };
@@ -289,13 +268,6 @@ function openChainWalk(checkpoint: Checkpoint | null): ChainWalk {
     end: () => ({ sequence, previous }),
   };
 }
-
-function addTo(sums: Sums, entry: JournalEntry): void {
-  sums.balance += entry.balanceDeltaNanos;
-  sums.held += entry.heldDeltaNanos;
-}
-
-type Report = (code: ProblemCode, message: string, at?: number | null) => void;
 
 function compareHead(heads: Map<number, string>, sequence: number, hash: string): Finding | null {
   if (heads.size === 0) return null;
@@ -355,40 +327,6 @@ function verifyEnd(
     );
   else if (account.head !== end.previous)
     report("head-differs", "the account's row has another head than its last entry", sequence);
-}
-
-function verifyRow(
-  account: AccountToVerify,
-  parts: {
-    readonly sums: Sums;
-    readonly open: ReadonlyMap<string, OpenRequest>;
-    readonly report: Report;
-  },
-): void {
-  const { open, report, sums } = parts;
-  const { balanceNanos, heldNanos } = account;
-  if (sums.balance !== balanceNanos)
-    report(
-      "balance-differs",
-      `the account's balance is ${formatCredit(balanceNanos)}, its entries add up to ${formatCredit(sums.balance)}`,
-    );
-  if (sums.held !== heldNanos)
-    report(
-      "held-differs",
-      `the account holds ${formatCredit(heldNanos)}, its entries add up to ${formatCredit(sums.held)}`,
-    );
-  if (heldNanos < 0n || heldNanos > balanceNanos)
-    report("overspent", "in the account's row not 0 <= held <= balance");
-  if (account.open.reservedNanos !== heldNanos)
-    report(
-      "held-differs",
-      `the account holds ${formatCredit(heldNanos)}, its open reservations ${formatCredit(account.open.reservedNanos)}`,
-    );
-  if (account.running !== account.open.count || account.running !== open.size)
-    report(
-      "running-differs",
-      `the account runs ${String(account.running)} requests, it has ${String(account.open.count)} open reservations and ${String(open.size)} that its entries leave open`,
-    );
 }
 
 function missing(first: number, last: number): string {

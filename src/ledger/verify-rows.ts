@@ -4,11 +4,10 @@ import type { Reading, RowSource } from "./row-source.ts";
 import { checkpointOf } from "./roll-up.ts";
 import { bigOf, numberOf, numberOrNullOf, type Row, textOf, textOrNullOf } from "./row.ts";
 import { verifyUsage } from "./usage/verify-usage.ts";
+import type { AccountToVerify, CheckpointToVerify } from "./verify-account.ts";
 import type { ReservationToVerify } from "./verify-entry.ts";
 import { readCredits } from "./verify-credits.ts";
 import {
-  type AccountToVerify,
-  type CheckpointToVerify,
   type JournalVerification,
   openJournalVerification,
   type VerifyOrder,
@@ -33,7 +32,7 @@ export function* verifyRows(order: VerifyOrder, hexOf: HexOf): Reading<VerifyRep
 
 function* readAccounts(verification: JournalVerification, hexOf: HexOf): Reading<void> {
   const accounts = {
-    sql: `select id, balance_nanos, held_nanos, running, entries, ${hexOf("head")} as head from account order by id`,
+    sql: `select id, balance_nanos, held_nanos, grant_left_nanos, running, entries, ${hexOf("head")} as head from account order by id`,
   };
   const entries = new RowsInOrder(entriesSql(hexOf));
   const readState = openStateReader(hexOf);
@@ -50,6 +49,7 @@ function* readAccounts(verification: JournalVerification, hexOf: HexOf): Reading
         id,
         balanceNanos: bigOf(account, "balance_nanos"),
         heldNanos: bigOf(account, "held_nanos"),
+        grantLeftNanos: bigOf(account, "grant_left_nanos"),
         running: numberOf(account, "running"),
         entries: numberOf(account, "entries"),
         head: textOf(account, "head"),

@@ -149,6 +149,60 @@ describe.each([
       }
     });
 
+    test("under a reference of a grant is refused, and the grant of the period is paid", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 0n);
+      const reference = "grant:1970-01-01T00:00:00.000Z";
+      const wrong = ledger.creditAccount(id, 1n, { reference, kind: "grant" });
+      await expect(wrong).rejects.toMatchObject({ code: "invalid_value", param: "reference" });
+      await ledger.changeAccount(id, { grant: { amountNanos: 5n, every: "day" } });
+      expect((await ledger.showAccount(id)).balanceNanos).toBe(5n);
+    });
+
+    test("of grants that is not what the entries leave is found, also behind a checkpoint", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", credit);
+      const { secret } = await ledger.createKey(id, "web");
+      const set = async (nanos: bigint): Promise<readonly string[]> => {
+        await stage.query(
+          `update account set grant_left_nanos = ${String(nanos)} where id = '${id}'`,
+        );
+        return (await ledger.verify([])).problems.map(({ code, account }) => `${code} ${account}`);
+      };
+      await ledger.changeAccount(id, { grant: { amountNanos: 600_000n, every: "day" } });
+      await charge(ledger, secret);
+      // Of 600,000 a request has taken 580,000.
+      expect((await ledger.showAccount(id)).grantLeftNanos).toBe(20_000n);
+      expect(await set(20_001n)).toEqual([`grant-differs ${id}`]);
+      expect(await set(19_999n)).toEqual([`grant-differs ${id}`]);
+      expect(await set(20_000n)).toEqual([]);
+      stage.later(1);
+      await ledger.checkpoint(id, stage.nowMs());
+      // What the checkpoint stands for says no more than that it was a part of the balance.
+      expect(await set(credit + 20_001n)).toEqual([`grant-differs ${id}`]);
+      expect(await set(20_000n)).toEqual([]);
+      await ledger.creditAccount(id, -credit, { kind: "correction" });
+      expect((await ledger.showAccount(id)).grantLeftNanos).toBe(0n);
+      expect(await set(20_001n)).toEqual([`grant-differs ${id}`]);
+      expect(await set(0n)).toEqual([]);
+    });
+
+    test.runIf(name === "SQLite")("of grants is spent by a version that knows none", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", 10n);
+      await ledger.changeAccount(id, { grant: { amountNanos: 5n, every: "day" } });
+      // Versions without grants change a balance so.
+      const spend = (nanos: number): Promise<unknown> =>
+        stage.query(`update account set balance_nanos = balance_nanos - ${String(nanos)}`);
+      await spend(2);
+      expect((await ledger.showAccount(id)).grantLeftNanos).toBe(3n);
+      await spend(4);
+      expect((await ledger.showAccount(id)).grantLeftNanos).toBe(0n);
+    });
+
     test("that was kept is never changed, also not by hand", async () => {
       await using stage = await open();
       const { ledger } = stage;

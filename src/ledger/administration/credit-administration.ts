@@ -1,5 +1,5 @@
 import { formatCredit } from "../../admission/price.ts";
-import type { CreditKind } from "../journal.ts";
+import { type CreditKind, grantReferencePrefix, toHex } from "../journal.ts";
 import { OperatorError } from "../operator-error.ts";
 import {
   ensureAmount,
@@ -11,7 +11,6 @@ import {
 import { type Account, accountColumns, accountOf } from "../records.ts";
 import type { CreditNanos } from "../scalars.ts";
 import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
-import { toHex } from "../journal.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";
 import { type EntryRow, keptColumns, keptEntryOf } from "./entry-row.ts";
@@ -70,6 +69,12 @@ function ensureOrder({ amountNanos, kind, note, receipt, reference }: WholeOrder
   ensureAmount(amountNanos);
   ensureNote(note);
   ensureLine("reference", reference);
+  if (reference?.startsWith(grantReferencePrefix) === true)
+    throw new OperatorError(
+      "invalid_value",
+      `References that begin with ${JSON.stringify(grantReferencePrefix)} are those of the grants that the service pays each period. Give this movement another reference.`,
+      { param: "reference" },
+    );
   if (receipt !== null && kind !== "refund")
     throw new OperatorError(
       "invalid_value",

@@ -1,5 +1,6 @@
 import { formatCredit } from "../../admission/price.ts";
 import { limits } from "../../limits.ts";
+import { grantReferencePrefix } from "../journal.ts";
 import { type Grant, grantColumns, grantOf, grantPeriods, type GrantState } from "../grant.ts";
 import { OperatorError } from "../operator-error.ts";
 import { isTimeZone, periodAt } from "../periods.ts";
@@ -92,7 +93,7 @@ function* payGrant(id: AccountId, nowMs: number): Steps<void> {
   if (row === null || grant === null || grant.nextMs > nowMs) return;
   const { beginMs, endMs } = periodAt({ period: grant.every, timezone: grant.timezone }, nowMs);
   const begin = new Date(beginMs).toISOString();
-  const reference = `grant:${begin}`;
+  const reference = `${grantReferencePrefix}${begin}`;
   let amountNanos = 0n;
   const paid =
     "select 1 as one from tributary.kept_credit where account_id = $1 and reference = $2";

@@ -17,6 +17,7 @@ import { budgetEvents } from "./0015-budget-events.ts";
 import { usage } from "./0016-usage.ts";
 import { grants } from "./0017-grants.ts";
 import { usageOfAll } from "./0018-usage-of-all.ts";
+import { grantSpent } from "./0019-grant-spent.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -46,4 +47,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0016-usage", oldest: 5, steps: [usage] },
   { name: "0017-grants", oldest: 5, steps: [grants] },
   { name: "0018-usage-of-all", oldest: 5, steps: [usageOfAll] },
+  { name: "0019-grant-spent", oldest: 5, steps: [grantSpent] },
 ];
