@@ -18,6 +18,7 @@ import { budgetEvents } from "./0022-budget-events.ts";
 import { usage } from "./0023-usage.ts";
 import { grants } from "./0024-grants.ts";
 import { usageOfAll } from "./0026-usage-of-all.ts";
+import { admitted } from "./0027-admitted.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -59,4 +60,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0024-grants", oldest: 7, sql: grants },
   { name: "0025-tickets-ahead", oldest: 7, sql: null },
   { name: "0026-usage-of-all", oldest: 7, sql: usageOfAll },
+  { name: "0027-admitted", oldest: 7, sql: admitted },
 ];

@@ -18,6 +18,7 @@ import { usage } from "./0016-usage.ts";
 import { grants } from "./0017-grants.ts";
 import { usageOfAll } from "./0018-usage-of-all.ts";
 import { grantSpent } from "./0019-grant-spent.ts";
+import { admitted } from "./0020-admitted.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -48,4 +49,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0017-grants", oldest: 5, steps: [grants] },
   { name: "0018-usage-of-all", oldest: 5, steps: [usageOfAll] },
   { name: "0019-grant-spent", oldest: 5, steps: [grantSpent] },
+  { name: "0020-admitted", oldest: 5, steps: [admitted] },
 ];
