@@ -267,6 +267,8 @@ export const limits = {
   /** Accounts that are looked at for requests to add up, and requests that are added up in one transaction: 3 ms of SQLite's thread. */
   usageAccountsALook: 200,
   usageReceiptsAStep: 100,
+  /** Receipts that one step counts for a budget that is set: about 5 ms of SQLite's thread. */
+  budgetReceiptsAStep: 5_000,
   /** How often that is done, and how long requests have the thread for themselves between two transactions. */
   usageKeepMs: 60_000,
   usageRestMs: 20,

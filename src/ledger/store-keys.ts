@@ -1,5 +1,6 @@
 import type { ChangedBy } from "./administration/changed-by.ts";
-import type { NewKey } from "./administration/key-administration.ts";
+import type { CountedCharges } from "./administration/budget-administration.ts";
+import type { KeyPatch, NewKey } from "./administration/key-administration.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { newApiKey, newLedgerId } from "./new-api-key.ts";
 import { unknownKeyId } from "./operator-input.ts";
@@ -22,7 +23,9 @@ export function administerKeys(
       // A repeat answers the key of the first time, whose secret is nowhere.
       return { record, secret: record.id === key.id ? secret : null };
     },
-    changeKey: (id, to) => run("changeKey", { id, ...to, by }),
+    async changeKey(id, to) {
+      return run("changeKey", { id, ...to, counted: await countAll(run, id, to), by });
+    },
     async rotateKey(id, overlapMs) {
       const key = await run("findKey", id);
       if (key === null) throw unknownKeyId(id);
@@ -36,6 +39,18 @@ export function administerKeys(
     findKeys: (prefix) => run("findKeys", prefix),
     revokeKey: (id) => run("revokeKey", { id, by }),
   };
+}
+
+/** What the key was charged in the period of the budget that it gets, in steps between which requests go on. */
+async function countAll(
+  run: RunOperation,
+  id: string,
+  { budget = null }: KeyPatch,
+): Promise<CountedCharges | null> {
+  if (budget === null) return null;
+  let counted = await run("countCharges", { id, budget, counted: null });
+  while (counted.nextMs !== null) counted = await run("countCharges", { id, budget, counted });
+  return counted;
 }
 
 /** A key to make, and its secret. */

@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { Budget } from "../../src/ledger/budget.ts";
+import { setBudget as stepsOf } from "../../src/ledger/administration/budget-administration.ts";
+import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import {
   defaultSettings,
@@ -189,6 +191,78 @@ describe("a budget", () => {
     rich(store);
     expect(() => setBudget(store, budget as Partial<Budget>)).toThrow(field);
     expect(run(store, "findKey", "key_a")?.budget).toBeNull();
+  });
+});
+
+describe("a budget that is set late", () => {
+  test("counts what the key was charged in steps, and what is charged between them once", () => {
+    using store = open();
+    const till = rich(store);
+    let ended = 0;
+    const spend = (nowMs: number): void => {
+      ended += 1;
+      till.admit(`req_${String(ended)}`, {}, nowMs);
+      till.settle(`req_${String(ended)}`, usage, nowMs);
+    };
+    // One before the day, then six in it, of which some began at once.
+    for (const nowMs of [day - 1, day, day + 1, day + 1, day + 1, day + 7, day + 9]) spend(nowMs);
+    const budget = { amountNanos: 100n * reserved, period: "day" } as const;
+    const order = { id: "key_a", budget, receiptsMax: 2 };
+    let counted = run(store, "countCharges", { ...order, counted: null }, day + 10);
+    let steps = 1;
+    for (; counted.nextMs !== null; steps += 1) {
+      spend(day + 8);
+      counted = run(store, "countCharges", { ...order, counted }, day + 10);
+    }
+    expect(steps).toBeGreaterThan(2);
+    spend(day + 10);
+    till.admit("req_open", {}, day + 10);
+    run(store, "changeKey", { id: "key_a", budget, counted }, day + 11);
+    expect(run(store, "findKey", "key_a")?.budget).toMatchObject({
+      spentNanos: BigInt(ended - 1) * charged,
+      heldNanos: reserved,
+    });
+    expect(verified(store)).toEqual([]);
+  });
+
+  test("counts anew where its period has begun meanwhile", () => {
+    using store = open();
+    const till = rich(store);
+    till.admit("req_1", {}, day - 1);
+    till.settle("req_1", usage, day - 1);
+    const budget = { amountNanos: 100n * reserved, period: "day" } as const;
+    const counted = run(store, "countCharges", { id: "key_a", budget, counted: null }, day - 1);
+    expect(counted).toMatchObject({ sinceMs: 0, nanos: charged, nextMs: null });
+    run(store, "changeKey", { id: "key_a", budget, counted }, day);
+    expect(run(store, "findKey", "key_a", day)?.budget).toMatchObject({ spentNanos: 0n });
+    expect(verified(store)).toEqual([]);
+  });
+
+  test("reads while requests wait what runs, and what has ended since it was counted", () => {
+    using database = openDatabase({ path: ":memory:", synchronous: "normal" });
+    using store = open();
+    rich(store);
+    const key = run(store, "findKey", "key_a");
+    if (key === null) throw new Error("no key");
+    const budget = { amountNanos: 1n, period: "total", timezone: "UTC" } as const;
+    const counted = { sinceMs: 0, through: 9, nanos: 5n, nextMs: null };
+    const setting = stepsOf(key, budget, { counted, nowMs: 1 });
+    const plans: string[] = [];
+    const answers = { entries: 9n, spent: 0n };
+    for (let step = setting.next(); step.done !== true;) {
+      const { value } = step;
+      if (value.type !== "statement") throw new Error("statements alone");
+      const sql = value.sql.replaceAll("tributary.", "").replaceAll(/\$(\d+)/gu, "?$1");
+      const plan = database.prepare(`explain query plan ${sql}`).all(...value.values);
+      plans.push(plan.map(({ detail }) => String(detail)).join(", "));
+      step = setting.next(sql.includes("state = 'open'") ? [] : [answers]);
+    }
+    expect(plans).toEqual([
+      "SCAN reservation USING INDEX reservation_lease",
+      "SEARCH reservation USING INDEX reservation_resolution (account_id=? AND resolved_sequence>?)",
+      "SEARCH account USING INDEX sqlite_autoindex_account_1 (id=?)",
+      "SEARCH api_key USING INDEX sqlite_autoindex_api_key_1 (id=?)",
+    ]);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   showAccount,
 } from "./account-administration.ts";
 import { listAudit } from "./audit.ts";
+import { countCharges } from "./budget-administration.ts";
 import { creditAccount } from "./credit-administration.ts";
 import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
 import {
@@ -59,6 +60,7 @@ import { pageUsage, printUsage } from "../usage/sum-usage.ts";
 /** Operations that only read: one snapshot each. */
 const looks = {
   cancelledGenerations,
+  countCharges,
   ...eventLooks,
   findKey,
   isGrantDue,

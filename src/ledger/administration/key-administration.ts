@@ -5,7 +5,13 @@ import { ensureLimits, ensureName, unknownAccount, unknownKeyId } from "../opera
 import { keyColumns, keyOf, type KeyRecord, type KeyScope, keyScopes } from "../records.ts";
 import type { KeyId } from "../scalars.ts";
 import { limits } from "../../limits.ts";
-import { budgetFacts, patchedBudget, setBudget } from "./budget-administration.ts";
+import {
+  budgetFacts,
+  type CountedCharges,
+  nothingCharged,
+  patchedBudget,
+  setBudget,
+} from "./budget-administration.ts";
 import { audit, type AuditFacts, changedFacts } from "./audit.ts";
 import { type ChangeContext, ensureVersion, type Patch, present } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
@@ -24,6 +30,11 @@ export interface KeyPolicy {
 export interface KeyPatch extends KeyPolicy {
   readonly name?: string | undefined;
   readonly status?: KeyRecord["status"] | undefined;
+}
+
+/** A change of a key, with what was counted for its budget before; without, all is counted while requests wait. */
+export interface CountedPatch extends KeyPatch {
+  readonly counted?: CountedCharges | null;
 }
 
 /** A key to make. */
@@ -52,7 +63,7 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
   const plain = keyOf(row, context.nowMs);
   const made = { ...patched(plain, order), version: plain.version };
   yield* write(made);
-  const budget = yield* writeBudget(made, order, context);
+  const budget = yield* writeBudget(made, { ...order, counted: nothingCharged }, context);
   const policy = changedFacts(factsOf(plain), factsOf(made))?.after;
   const after = { account: order.accountId, name: order.name, ...policy };
   yield* audit(context, { action: "key.create", target: order.id, before: null, after });
@@ -61,7 +72,7 @@ export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyReco
 
 /** Changes a key; one that is so already is left alone. */
 export function* changeKey(
-  order: KeyPatch & { readonly id: string },
+  order: CountedPatch & { readonly id: string },
   context: ChangeContext,
 ): Steps<KeyRecord> {
   const before = yield* lockKey(order.id, context);
@@ -204,10 +215,11 @@ function unspent(before: KeyRecord, patch: Patch<Budget> | null): BudgetState | 
 
 function* writeBudget(
   after: KeyRecord,
-  patch: KeyPatch,
+  { budget, counted = null }: CountedPatch,
   { nowMs }: ChangeContext,
 ): Steps<BudgetState | null> {
-  return patch.budget === undefined ? after.budget : yield* setBudget(after, after.budget, nowMs);
+  if (budget === undefined) return after.budget;
+  return yield* setBudget(after, after.budget, { counted, nowMs });
 }
 
 function* write(after: KeyRecord): Steps<void> {
