@@ -155,6 +155,17 @@ describe("a budget", () => {
     expect(verified(store)).toEqual([]);
   });
 
+  test("that is set later counts what was admitted in the first instant of its period", () => {
+    using store = open();
+    const till = rich(store);
+    till.admit("req_1", {}, day);
+    till.admit("req_2", {}, day);
+    till.settle("req_1", usage, day + 1);
+    setBudget(store, { amountNanos: 5n * reserved, period: "day" }, day + 2);
+    expect(stateOf(store, day + 2)).toEqual([charged, reserved, 2 * day]);
+    expect(verified(store)).toEqual([]);
+  });
+
   test("goes on as it is where the clock is set back", () => {
     using store = open();
     const till = rich(store);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Grant } from "../../src/ledger/grant.ts";
+import { limits } from "../../src/limits.ts";
 import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, refusal, run, secretHash } from "./support.ts";
 
@@ -112,6 +113,16 @@ describe("a grant", () => {
     expect(refusal(() => till.admit("req_1", {}, day - 1))).toBe("insufficient_credit");
     expect(refusal(() => till.admit("req_2", {}, day))).toBe("done");
     expect(stateOf(store)).toEqual([amountNanos, amountNanos, 2 * day]);
+  });
+
+  test("never makes a balance larger than any may be, and the rest of the one before makes room", () => {
+    using store = open();
+    const most = limits.creditNanosMax;
+    openTill(store, "a", most - 500_000n);
+    setGrant(store, { amountNanos, every: "day" });
+    expect(stateOf(store)).toEqual([most, 500_000n, day]);
+    pay(store, day);
+    expect(stateOf(store)).toEqual([most, 500_000n, 2 * day]);
   });
 
   test("of periods that nothing saw is not made up for, and a clock that is set back makes none again", () => {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** What the simulation made of one planted bug. */
 export interface BugReport {
@@ -31,8 +31,45 @@ export function listBugs(store: BugStore): string[] {
     .toSorted();
 }
 
-/** Plants one bug in a copy of the sources, and runs up to so many seeds there. */
-export async function findBug(bug: string, store: BugStore, seeds: number): Promise<BugReport> {
+/** Where bugs are looked for: the folder of the socket of a PostgreSQL, which is started once; null: in memory. */
+export interface BugHunt extends AsyncDisposable {
+  /** Plants one bug in a copy of the sources, and runs up to so many seeds there. */
+  find(bug: string, seeds: number): Promise<BugReport>;
+}
+
+/** Opens what the copies share. */
+export async function openBugHunt(store: BugStore): Promise<BugHunt> {
+  if (store === "sqlite")
+    return {
+      find: (bug, seeds) => findBug(bug, store, ["--seeds", String(seeds)]),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  const { startPostgres } = await import("../ledger/postgres-server.ts");
+  const server = await startPostgres();
+  const folder = dirname(server.socket);
+  return {
+    find: (bug, seeds) =>
+      findBug(bug, store, [
+        "--seeds",
+        String(seeds),
+        "--server",
+        folder,
+        "--database",
+        nameOf(bug),
+      ]),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+function nameOf(bug: string): string {
+  return bug.replaceAll("-", "_");
+}
+
+async function findBug(
+  bug: string,
+  store: BugStore,
+  options: readonly string[],
+): Promise<BugReport> {
   const startedMs = performance.now();
   const copy = mkdtempSync(join(tmpdir(), "tributary-bug-"));
   try {
@@ -47,7 +84,7 @@ export async function findBug(bug: string, store: BugStore, seeds: number): Prom
       throw new Error(
         `${bug}.patch does not apply: ${planted.stderr}${String(planted.error ?? "")}`,
       );
-    const printed = await simulateIn(copy, store, seeds);
+    const printed = await simulateIn(copy, store, options);
     // A copy that does not run at all has found nothing.
     const seed = /^seed (\d+): (?!no crash)(.+)$/m.exec(printed);
     const seconds = (performance.now() - startedMs) / 1_000;
@@ -58,11 +95,11 @@ export async function findBug(bug: string, store: BugStore, seeds: number): Prom
   }
 }
 
-function simulateIn(copy: string, store: BugStore, seeds: number): Promise<string> {
+function simulateIn(copy: string, store: BugStore, options: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      ["tests/simulation/main.ts", "--seeds", String(seeds), "--store", store, "--brief"],
+      ["tests/simulation/main.ts", ...options, "--store", store, "--brief"],
       { cwd: copy, stdio: ["ignore", "pipe", "pipe"], timeout: limitMs, killSignal: "SIGKILL" },
     );
     let printed = "";

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { findBug, listBugs } from "./bugs.ts";
+import { listBugs, openBugHunt } from "./bugs.ts";
+import type { SharedServer } from "./postgres-store.ts";
 import { explainSeed, runSeed, type Stores } from "./simulate.ts";
 import { openSqliteStores } from "./sqlite-store.ts";
 
@@ -19,6 +20,8 @@ interface Wishes {
   /** Plants the bugs whose names have this in them; null: none. */
   readonly bugs: string | null;
   readonly brief: boolean;
+  /** A server that is there; null: one of its own. */
+  readonly server: SharedServer | null;
 }
 
 /** What the command line asks for; throws an Error with words for its reader. */
@@ -31,10 +34,13 @@ function parseWishes(): Wishes | null {
       bugs: { type: "boolean", default: false },
       bug: { type: "string" },
       brief: { type: "boolean", default: false },
+      // Of copies with planted bugs, which share a server.
+      server: { type: "string" },
+      database: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
-  const { brief, bug, bugs, help, seed, seeds, store } = values;
+  const { brief, bug, bugs, database, help, seed, seeds, server, store } = values;
   if (help) return null;
   if (store !== "sqlite" && store !== "postgres")
     throw new Error(`--store must be sqlite or postgres, not ${store}.`);
@@ -42,6 +48,7 @@ function parseWishes(): Wishes | null {
     first: seed === undefined ? 1 : wholeNumber(seed, "seed"),
     count: seeds === undefined ? (seed === undefined ? 2_000 : 1) : wholeNumber(seeds, "seeds"),
     store,
+    server: server === undefined || database === undefined ? null : { folder: server, database },
     bugs: bug ?? (bugs ? "" : null),
     brief,
   };
@@ -58,7 +65,7 @@ async function run(wishes: Wishes): Promise<boolean> {
   if (wishes.store === "postgres") {
     // Only then: it wants a server's programs.
     const { openPostgresStores } = await import("./postgres-store.ts");
-    await using stores = await openPostgresStores();
+    await using stores = await openPostgresStores(wishes.server);
     return await simulate(wishes, stores);
   }
   using stores = openSqliteStores();
@@ -98,9 +105,9 @@ async function findBugs({ count, store }: Wishes, named: string): Promise<boolea
   let found = 0;
   const bugs = listBugs(store).filter((bug) => bug.includes(named));
   console.log(`${"bug".padEnd(42)}${"seed".padStart(6)}${"seconds".padStart(9)}  found by`);
-  for await (const { bug, rule, seconds, seed } of inOrder(bugs, (one) =>
-    findBug(one, store, count),
-  )) {
+  await using hunt = await openBugHunt(store);
+  const reports = inOrder(bugs, (one) => hunt.find(one, count));
+  for await (const { bug, rule, seconds, seed } of reports) {
     if (seed !== null) found += 1;
     const at = seed === null ? "none" : String(seed);
     console.log(`${bug.padEnd(42)}${at.padStart(6)}${seconds.toFixed(1).padStart(9)}  ${rule}`);

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { join } from "node:path";
 import { Client } from "pg";
 import { limits } from "../../src/limits.ts";
 import type {
@@ -10,7 +11,12 @@ import type {
 } from "../../src/ledger/store-operations.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
 import { openProxy } from "../ledger/postgres-proxy.ts";
-import { startPostgres } from "../ledger/postgres-server.ts";
+import {
+  addressOf,
+  execute,
+  type PostgresDatabases,
+  startPostgres,
+} from "../ledger/postgres-server.ts";
 import type { Rules } from "./plan.ts";
 import {
   columns,
@@ -20,18 +26,43 @@ import {
   type SimulatedStore,
 } from "./simulated-store.ts";
 
-/** A real server of its own for run after run, with the simulation's clock; its tables are emptied in between. */
-export async function openPostgresStores(): Promise<
+/** Where a run of the simulation finds a server that others share, and what its database there is called. */
+export interface SharedServer {
+  /** The folder of the server's socket. */
+  readonly folder: string;
+  readonly database: string;
+}
+
+/** A server, with a database of that name. */
+async function serve(shared: SharedServer | null): Promise<PostgresDatabases> {
+  if (shared === null) return startPostgres();
+  const { folder } = shared;
+  const admin = addressOf(folder, "postgres");
+  return {
+    socket: join(folder, ".s.PGSQL.5432"),
+    url: (database) => addressOf(folder, database),
+    async createDatabase(name) {
+      await execute(admin, `create database ${name}`);
+      return addressOf(folder, name);
+    },
+    [Symbol.asyncDispose]: () =>
+      execute(admin, `drop database ${shared.database} with (force)`).then(() => {}),
+  };
+}
+
+/** A real server for run after run, with the simulation's clock; its tables are emptied in between. */
+export async function openPostgresStores(shared: SharedServer | null = null): Promise<
   AsyncDisposable & {
     fresh(rules: Rules): Promise<SimulatedStore>;
     readonly sharesStatements: true;
     told(): string;
   }
 > {
-  const server = await startPostgres();
-  const url = await server.createDatabase("simulation");
+  const name = shared?.database ?? "simulation";
+  const server = await serve(shared);
+  const url = await server.createDatabase(name);
   const line = await openProxy(server);
-  const shared = { statements: 0, lost: 0 };
+  const sharing = { statements: 0, lost: 0 };
   const observer = new Client({ connectionString: url });
   await observer.connect();
   let processes: StoreClient[] = [];
@@ -46,7 +77,7 @@ export async function openPostgresStores(): Promise<
   /** The number of a process's lock, by which its session is found. */
   async function numbers(): Promise<ReadonlySet<string>> {
     const { rows } = await observer.query<{ number: string }>(
-      "select objid::text as number from pg_locks where locktype = 'advisory' and objsubid = 2 and granted",
+      `select objid::text as number from pg_locks where ${ownLocks}`,
     );
     return new Set(rows.map(({ number }) => number));
   }
@@ -55,7 +86,7 @@ export async function openPostgresStores(): Promise<
     if (sessions.length === 0) return;
     await observer.query(
       `select pg_terminate_backend(pid, 5000) from pg_locks
-       where locktype = 'advisory' and objsubid = 2 and granted and objid::text = any($1::text[])`,
+       where ${ownLocks} and objid::text = any($1::text[])`,
       [sessions.map(({ number }) => number)],
     );
   }
@@ -63,7 +94,7 @@ export async function openPostgresStores(): Promise<
   async function connect(rules: Rules, serves: boolean): Promise<StoreClient> {
     const client = await connectPostgresStore(
       {
-        url: line.url("simulation"),
+        url: line.url(name),
         connections: 1,
         prices: rules,
         concurrencyPerAccount: rules.concurrency,
@@ -112,10 +143,10 @@ export async function openPostgresStores(): Promise<
               ({ nowMs } = statement[0]);
               const looks = name === "giveBackDead" || name === "expire";
               if (looks) await endSessions([...sessions.values()].filter(({ heard }) => !heard()));
-              if (statement.length > 1) shared.statements += 1;
+              if (statement.length > 1) sharing.statements += 1;
               // Only an admission is asked for again by the store itself.
               if (name === "admit" && isUnlucky(statement)) {
-                shared.lost += statement.length > 1 ? 1 : 0;
+                sharing.lost += statement.length > 1 ? 1 : 0;
                 line.loseNextAnswer();
               }
               // Who cannot say that it lives looks as a command does.
@@ -129,7 +160,7 @@ export async function openPostgresStores(): Promise<
       };
     },
     told: () =>
-      `${String(shared.statements)} statements of several requests, ${String(shared.lost)} answers to them lost`,
+      `${String(sharing.statements)} statements of several requests, ${String(sharing.lost)} answers to them lost`,
     async [Symbol.asyncDispose]() {
       await closeProcesses();
       await observer.end();
@@ -138,6 +169,9 @@ export async function openPostgresStores(): Promise<
     },
   };
 }
+
+const ownLocks =
+  "locktype = 'advisory' and objsubid = 2 and granted and database = (select oid from pg_database where datname = current_database())";
 
 /** What a statement of several requests locks by, and what it holds once; null: a call that shares no statement. */
 function placeOf({ argument, name }: StoreCall): readonly [string, string, string] | null {
@@ -154,11 +188,11 @@ function placeOf({ argument, name }: StoreCall): readonly [string, string, strin
   return [accountId, requestId, requestId];
 }
 
-const sharing: readonly OperationName[] = ["authorize", "admit", "settle"];
+const batched: readonly OperationName[] = ["authorize", "admit", "settle"];
 
 /** Calls that are on their way at one moment may be done in any order: by operation, and then as their rows are locked. */
 function inOrder(calls: readonly StoreCall[]): readonly StoreCall[] {
-  const rank = ({ name }: StoreCall): number => (sharing.indexOf(name) + 4) % 4;
+  const rank = ({ name }: StoreCall): number => (batched.indexOf(name) + 4) % 4;
   return calls.toSorted((one, other) => {
     const [account = "", lockedAs = ""] = placeOf(one) ?? [];
     const [otherAccount = "", otherLockedAs = ""] = placeOf(other) ?? [];

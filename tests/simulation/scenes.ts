@@ -51,14 +51,14 @@ function cancelledAlone(random: Sequence, plan: Plan): Plan {
 
 /** A replica is away from its store for longer than its leases, while its request goes on. */
 function cutOff(random: Sequence, plan: Plan): Plan {
-  const { long, request } = withLongRequest(random, withOthers(plan));
+  const { long, request } = withLongRequest(random, withOthers(plan), talkative);
   const phase = random.pick<Phase>(["accepted", "output"]);
   return withIncidents(
     untroubled(long, request),
     at(request, phase, {
       type: "store-away",
       from: request.replica,
-      forMs: random.pick([70_000, 150_000]),
+      forMs: random.pick([70_000, 150_000, 150_000]),
       repliesOnly: random.chance(0.3),
     }),
   );
@@ -66,9 +66,10 @@ function cutOff(random: Sequence, plan: Plan): Plan {
 
 /** A replica stands still, or cannot say that it lives, while its request has more to say. */
 function stopped(random: Sequence, plan: Plan): Plan {
-  const { long, request } = withLongRequest(random, withOthers(plan));
+  const { long, request } = withLongRequest(random, withOthers(plan), talkative);
   const { replica } = request;
   const what = random.pick<Happening>([
+    { type: "suspend", replica, forMs: random.pick([61_000, 75_000, 140_000]) },
     { type: "suspend", replica, forMs: random.pick([61_000, 75_000, 140_000]) },
     { type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) },
     { type: "unheard", replica, forMs: random.pick([0, 15_000, 25_000]) },
@@ -245,10 +246,18 @@ function startOf({ startsAtMs }: Plan, midnightMs: number): number {
   return Math.ceil(startsAtMs / dayMs) * dayMs - midnightMs;
 }
 
+/** Output every few seconds, for longer than a lease and what befalls it. */
+const talkative: {
+  readonly atLeast: number;
+  readonly atMost: number;
+  readonly afterMs: readonly [number, number];
+} = { atLeast: 12, atMost: 20, afterMs: [4_000, 12_000] };
+
 /** One request of the plan becomes the first, runs for a minute or two, and its account can pay for it. */
 function withLongRequest(
   random: Sequence,
   plan: Plan,
+  says: typeof talkative = { atLeast: 4, atMost: 7, afterMs: [5_000, 28_000] },
 ): { readonly long: Plan; readonly request: RequestPlan } {
   const picked = random.pick(plan.requests);
   const silent = random.chance(0.3);
@@ -262,8 +271,8 @@ function withLongRequest(
       ...picked.script,
       acceptAfterMs: 5,
       refuses: false,
-      batches: Array.from({ length: random.between(4, 7) }, () => ({
-        afterMs: random.between(5_000, 28_000),
+      batches: Array.from({ length: random.between(says.atLeast, says.atMost) }, () => ({
+        afterMs: random.between(...says.afterMs),
         deltas: random.between(1, 6),
         running: null,
       })),
