@@ -127,6 +127,37 @@ describe.each([
       expect((await ledger.verify([])).problems).toEqual([]);
     });
 
+    test("under a reference for one receipt is no movement for another", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", credit);
+      const { secret } = await ledger.createKey(id, "web");
+      const receipts = [await charge(ledger, secret), await charge(ledger, secret)];
+      const [first, second] = receipts.map(
+        (receipt) => () =>
+          refusal(ledger.creditAccount(id, 100n, { kind: "refund", receipt, reference: "rf_1" })),
+      );
+      expect([await first?.(), await first?.(), await second?.()]).toEqual([
+        "done",
+        "done",
+        "reference_conflict",
+      ]);
+    });
+
+    test("that requests hold is not taken back", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const { id } = await ledger.createAccount("shop", credit);
+      const { secret } = await ledger.createKey(id, "web");
+      await ledger.admit(orderOf(await ledger.authorize(secret, false)));
+      const { balanceNanos, heldNanos } = await ledger.showAccount(id);
+      expect(heldNanos).toBeGreaterThan(0n);
+      const takeBack = (amount: bigint): Promise<unknown> =>
+        refusal(ledger.creditAccount(id, -amount, {}));
+      expect(await takeBack(balanceNanos - heldNanos + 1n)).toBe("not_possible");
+      expect(await takeBack(balanceNanos - heldNanos)).toBe("done");
+    });
+
     test("of a request that runs is not refunded", async () => {
       await using stage = await open();
       const { ledger } = stage;

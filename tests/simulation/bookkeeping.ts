@@ -1,12 +1,12 @@
 import type { AccountId, KeyId, RequestId } from "../../src/ledger/scalars.ts";
 import type { Sequence } from "./random.ts";
-import { usageQuestionOf, type UsageQuestion } from "./usage-model.ts";
+import { usageQuestionOf, type PlannedQuestion } from "./usage-model.ts";
 
 /** What is read and kept beside the requests. */
 export type Bookkeeping =
   /** Sums of usage are kept, up to what has ended until then. */
   | { readonly type: "add-up" }
-  | { readonly type: "usage"; readonly question: UsageQuestion }
+  | { readonly type: "usage"; readonly question: PlannedQuestion }
   /** An operator looks at an account, which is paid a grant that is due. */
   | { readonly type: "look"; readonly accountId: AccountId }
   /** Keys that end soon are announced. */
@@ -33,7 +33,7 @@ export function bookkeepingOf(
   },
 ): {
   readonly incidents: readonly BookkeepingIncident[];
-  readonly questions: readonly UsageQuestion[];
+  readonly questions: readonly PlannedQuestion[];
 } {
   const { requests, spanMs } = plan;
   const incidents = Array.from({ length: random.between(0, 5) }, (): BookkeepingIncident => {

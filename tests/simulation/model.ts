@@ -660,6 +660,11 @@ export class Model {
     return costOf({ input, cached, output }, prices as TokenPrices);
   }
 
+  /** When the last request ended; null: none has. */
+  get lastEndedMs(): number | null {
+    return this.ended.at(-1)?.atMs ?? null;
+  }
+
   open(account: string): ModelReservation[] {
     return [...this.reservations.values()].filter(
       (one) => one.account === account && one.state === "open",

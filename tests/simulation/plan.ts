@@ -8,7 +8,7 @@ import {
 import { bookkeepingOf, type Bookkeeping } from "./bookkeeping.ts";
 import { policiesOf, type PolicyChange } from "./policies.ts";
 import { openSequence, type Sequence } from "./random.ts";
-import type { UsageQuestion } from "./usage-model.ts";
+import type { PlannedQuestion } from "./usage-model.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
 export interface Plan {
@@ -20,7 +20,7 @@ export interface Plan {
   /** Price lists that are there before the first request. */
   readonly prices: readonly PriceHappening[];
   /** What is asked of usage at its end. */
-  readonly questions: readonly UsageQuestion[];
+  readonly questions: readonly PlannedQuestion[];
   /** How often a call to the store goes wrong by itself, 0 to 1. */
   readonly weather: number;
   /** Of the clock on the wall, in milliseconds since 1970; periods end at midnight. */
@@ -189,21 +189,25 @@ export type Happening =
     }
   | { readonly type: "drain"; readonly replica: number; readonly restartAfterMs: number };
 
-const clumpMs = 4_000;
 const dayMs = 86_400_000;
 
-/** The same with requests that arrive together, at one replica: they share what the store shares. */
-export function inClumps(plan: Plan): Plan {
-  const replicas = new Map<number, number>();
-  return {
-    ...plan,
-    requests: plan.requests.map((request) => {
-      const atMs = request.atMs - (request.atMs % clumpMs);
-      const replica = replicas.get(atMs) ?? request.replica;
-      replicas.set(atMs, replica);
-      return { ...request, atMs, replica };
-    }),
-  };
+/** The same with requests that arrive a few together, at one replica, most often of one key: they share what the store shares. */
+export function inClumps(random: Sequence, plan: Plan): Plan {
+  let [left, atMs, replica] = [0, 0, 0];
+  let payer: Pick<RequestPlan, "accountId" | "key"> | null = null;
+  const requests = plan.requests
+    .toSorted((one, other) => one.atMs - other.atMs)
+    .map((request) => {
+      if (left === 0) {
+        left = random.between(2, 5);
+        ({ atMs, replica } = request);
+        const { accountId, key } = request;
+        payer = random.chance(0.6) ? { accountId, key } : null;
+      }
+      left -= 1;
+      return { ...request, ...payer, atMs, replica };
+    });
+  return { ...plan, requests };
 }
 
 /** The plan of a seed. */

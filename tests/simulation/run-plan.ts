@@ -17,6 +17,7 @@ import { describePrices, priceCallOf, type PriceHappening } from "./prices.ts";
 import { Replica } from "./replica.ts";
 import type { Execute, SimulatedStore } from "./simulated-store.ts";
 import { openStoreLink } from "./store-link.ts";
+import { type PlannedQuestion, questionAt } from "./usage-model.ts";
 import { ensure, Violation } from "./violation.ts";
 import { World, type Process } from "./world.ts";
 
@@ -123,11 +124,16 @@ class Run {
 
   /** Kept or not, sums of usage are the same. */
   private async closeBooks(): Promise<void> {
-    for (const question of this.plan.questions) await this.operate("pageUsage", question);
+    for (const question of this.plan.questions) await this.ask(question);
     await this.addUp();
-    for (const question of this.plan.questions) await this.operate("pageUsage", question);
+    for (const question of this.plan.questions) await this.ask(question);
     await this.operate("verify", { against: [], listHeads: false });
     if (this.failure !== null) throw this.failure;
+  }
+
+  private async ask(question: PlannedQuestion): Promise<void> {
+    const { lastEndedMs } = this.tables.model;
+    await this.operate("pageUsage", questionAt(question, lastEndedMs ?? this.world.wallMs()));
   }
 
   private async addUp(): Promise<void> {
@@ -411,7 +417,7 @@ class Run {
         await this.addUp();
         return;
       case "usage":
-        await this.operate("pageUsage", what.question);
+        await this.ask(what.question);
         return;
       case "look":
         await this.operate("isGrantDue", what.accountId);

@@ -8,7 +8,7 @@ import type { SimulatedStore } from "./simulated-store.ts";
 /** Gives every run an empty ledger. */
 export interface Stores {
   fresh(rules: Rules): SimulatedStore | Promise<SimulatedStore>;
-  /** Its statements are shared by requests: those of every second seed arrive in clumps. */
+  /** Its statements are shared by requests: those of two seeds of three arrive in clumps. */
   readonly sharesStatements?: true;
   /** What has happened inside it until now, in words. */
   readonly told?: () => string;
@@ -17,7 +17,8 @@ export interface Stores {
 /** The plan of a seed for a store. */
 export function planFor(seed: number, { sharesStatements }: Stores): Plan {
   const plan = planOf(seed);
-  const arranged = sharesStatements === true && seed % 2 === 0 ? inClumps(plan) : plan;
+  const clumps = sharesStatements === true && seed % 3 !== 0;
+  const arranged = clumps ? inClumps(openSequence(seed + 11_000_027), plan) : plan;
   return withScenes(openSequence(seed + 7_000_003), arranged);
 }
 

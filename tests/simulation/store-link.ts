@@ -26,7 +26,7 @@ export interface LinkParts {
   readonly onDone: (call: StoreCall) => void;
 }
 
-const companyMs = 50;
+const companyMs = 100;
 
 interface Waiting {
   readonly call: StoreCall;
@@ -77,7 +77,7 @@ export function openStoreLink(parts: LinkParts): StoreClient {
 
   /** What a store shares statements for arrives more often at one moment. */
   function arrivalMs(label: string, delayMs: number): number {
-    if (parts.inOrder === undefined || !world.draws.chance(`${label} in company`, 0.7))
+    if (parts.inOrder === undefined || !world.draws.chance(`${label} in company`, 0.85))
       return delayMs;
     const atMs = world.nowMs + delayMs;
     return Math.ceil(atMs / companyMs) * companyMs - world.nowMs;

@@ -346,7 +346,7 @@ const quiet: ReadonlySet<OperationName> = new Set<OperationName>([
   "noteKeyUse",
   "payGrants",
   "renew",
-  "sumUsage",
+  "pageUsage",
   "verify",
 ]);
 

@@ -12,6 +12,19 @@ export interface UsageQuestion {
   readonly timezone: keyof typeof offsets;
 }
 
+/** A question of a plan; a bound of "last" is the instant in which the last request ended before it is asked. */
+export interface PlannedQuestion extends Omit<UsageQuestion, "sinceMs" | "untilMs"> {
+  readonly sinceMs: number | "last" | null;
+  readonly untilMs: number | "last" | null;
+}
+
+/** The question as it is asked. */
+export function questionAt(question: PlannedQuestion, lastMs: number): UsageQuestion {
+  const boundAt = (bound: number | "last" | null): number | null =>
+    bound === "last" ? lastMs : bound;
+  return { ...question, sinceMs: boundAt(question.sinceMs), untilMs: boundAt(question.untilMs) };
+}
+
 type UsageGrouping = "hour" | "day" | "month" | "account" | "key" | "format" | "label";
 
 const hourMs = 3_600_000;
@@ -172,7 +185,7 @@ export function usageQuestionOf(
     readonly spanMs: number;
     readonly startsAtMs: number;
   },
-): UsageQuestion {
+): PlannedQuestion {
   const { id, keys } = random.pick(accounts);
   const time = random.pick<UsageGrouping | null>(["hour", "day", "month", null]);
   const other = random.pick<UsageGrouping | null>([
@@ -183,8 +196,10 @@ export function usageQuestionOf(
     ...(time === null ? [] : [null]),
   ]);
   // Within the run, or days from it, so that whole rows of every table are within the bounds.
-  const bound = (far: number): number =>
-    startsAtMs + random.pick([far, random.between(0, spanMs + 60_000)]);
+  const bound = (far: number): number | "last" =>
+    random.chance(0.3)
+      ? "last"
+      : startsAtMs + random.pick([far, random.between(0, spanMs + 60_000)]);
   return {
     by: [time, other].filter((one) => one !== null),
     accountId: random.chance(0.4) ? id : null,
