@@ -15,10 +15,10 @@ import type { Sequence } from "./random.ts";
 const dayMs = 86_400_000;
 
 /** Adds to a plan what by chance alone hardly meets in one: a few requests, and the trouble that is theirs. */
-export function withScenes(random: Sequence, plan: Plan): Plan {
+export function withScenes(random: Sequence, plan: Plan, counts: readonly number[]): Plan {
   const left = [...scenes];
   let played = plan;
-  for (let count = random.pick([0, 1, 1, 2]); count > 0; count -= 1) {
+  for (let count = random.pick(counts); count > 0; count -= 1) {
     const scene = random.pick(left);
     left.splice(left.indexOf(scene), 1);
     played = scene(random, played);
@@ -39,6 +39,8 @@ const scenes: readonly Scene[] = [
   emptied,
   spentBudget,
   endingKey,
+  crowd,
+  crowd,
 ];
 
 /** What an operator cancels is the only thing that its replica runs. */
@@ -164,12 +166,7 @@ function emptied(random: Sequence, plan: Plan): Plan {
 /** Requests that cost what they reserve spend the budget of a key to the last, in one period and often in the next. */
 function spentBudget(random: Sequence, plan: Plan): Plan {
   const { accountId, key } = random.pick(plan.requests);
-  const [inputTokens, outputTokens] = [4, 50];
-  const { inputNanosPerMillion, outputNanosPerMillion } = plan.rules;
-  const costNanos = costOf(
-    { input: inputTokens, cached: 0, output: outputTokens },
-    { input: inputNanosPerMillion, cached: null, output: outputNanosPerMillion },
-  );
+  const costNanos = costOfExact(plan);
   const budgetOf = (): BudgetPlan => ({
     amountNanos: (costNanos * BigInt(random.pick([100, 103, 110, 124, 126, 200, 210, 230]))) / 100n,
     period: random.chance(0.8) ? "day" : "total",
@@ -181,28 +178,9 @@ function spentBudget(random: Sequence, plan: Plan): Plan {
   const requests = budgeted.requests.map((one): RequestPlan => {
     if (one.accountId !== accountId) return one;
     turn += 1;
-    return {
-      ...one,
-      key: { ...key, budget },
-      atMs: turn * turnMs,
-      // Small ones come when most is spent.
-      requested: turn > 1 && random.chance(0.4) ? 1 : outputTokens,
-      inputBound: inputTokens,
-      inputTokensEstimate: inputTokens,
-      admitFault: "none",
-      leavesAfterMs: null,
-      script: {
-        ...one.script,
-        acceptAfterMs: 5,
-        refuses: false,
-        inputTokens,
-        cachedTokens: 0,
-        charactersPerDelta: 40,
-        batches: [{ afterMs: 20, deltas: 6, running: null }],
-        ending: "finished",
-        reported: null,
-      },
-    };
+    const turned = { ...exact(one), key: { ...key, budget }, atMs: turn * turnMs };
+    // Small ones come when most is spent.
+    return turn > 1 && random.chance(0.4) ? { ...turned, requested: 1 } : turned;
   });
   const midnightMs = turnMs * random.between(1, turn) + 2_000;
   const again: Incident = {
@@ -217,6 +195,58 @@ function spentBudget(random: Sequence, plan: Plan): Plan {
   };
   const taken = random.chance(0.8) ? withoutRefusals(played) : played;
   return random.chance(0.5) ? withIncidents(taken, again) : taken;
+}
+
+const exactTokens = { input: 4, output: 50 };
+
+/** A request that is charged what it reserves, at the prices of the settings. */
+function exact(one: RequestPlan): RequestPlan {
+  return {
+    ...one,
+    requested: exactTokens.output,
+    inputBound: exactTokens.input,
+    inputTokensEstimate: exactTokens.input,
+    admitFault: "none",
+    leavesAfterMs: null,
+    script: {
+      ...one.script,
+      acceptAfterMs: 5,
+      refuses: false,
+      inputTokens: exactTokens.input,
+      cachedTokens: 0,
+      charactersPerDelta: 40,
+      batches: [{ afterMs: 20, deltas: 6, running: null }],
+      ending: "finished",
+      reported: null,
+    },
+  };
+}
+
+function costOfExact({ rules }: Plan): bigint {
+  const { inputNanosPerMillion, outputNanosPerMillion } = rules;
+  return costOf(
+    { ...exactTokens, cached: 0 },
+    { input: inputNanosPerMillion, cached: null, output: outputNanosPerMillion },
+  );
+}
+
+/** Requests of one key at one moment, of which a budget, the credit or the places hold one or two. */
+function crowd(random: Sequence, plan: Plan): Plan {
+  const { accountId, atMs, key, replica } = random.pick(plan.requests);
+  const held = (costOfExact(plan) * BigInt(random.pick([110, 210]))) / 100n;
+  const tight = random.pick(["budget", "credit", "places"] as const);
+  const requests = plan.requests.map((one) =>
+    one.accountId === accountId ? { ...exact(one), key, replica, atMs } : one,
+  );
+  const free = withoutRefusals({ ...plan, requests, prices: [] });
+  const accounts = free.accounts.map((account) => {
+    if (account.id !== accountId) return account;
+    return tight === "credit" ? { ...account, creditNanos: held, grant: null } : ample(account);
+  });
+  const concurrency = tight === "places" ? random.between(1, 2) : 8;
+  const crowded = { ...free, accounts, rules: { ...free.rules, concurrency } };
+  const budget: BudgetPlan = { amountNanos: held, period: random.pick(["day", "total"]) };
+  return tight === "budget" ? withBudget(crowded, key.id, budget) : crowded;
 }
 
 /** A key that ends within a day is announced again and again, and gets another end. */
