@@ -15,10 +15,10 @@ import type { Sequence } from "./random.ts";
 const dayMs = 86_400_000;
 
 /** Adds to a plan what by chance alone hardly meets in one: a few requests, and the trouble that is theirs. */
-export function withScenes(random: Sequence, plan: Plan, counts: readonly number[]): Plan {
+export function withScenes(random: Sequence, plan: Plan): Plan {
   const left = [...scenes];
   let played = plan;
-  for (let count = random.pick(counts); count > 0; count -= 1) {
+  for (let count = random.pick([1, 1, 2, 2]); count > 0; count -= 1) {
     const scene = random.pick(left);
     left.splice(left.indexOf(scene), 1);
     played = scene(random, played);
@@ -39,7 +39,6 @@ const scenes: readonly Scene[] = [
   emptied,
   spentBudget,
   endingKey,
-  crowd,
   crowd,
 ];
 
@@ -168,11 +167,13 @@ function spentBudget(random: Sequence, plan: Plan): Plan {
   const { accountId, key } = random.pick(plan.requests);
   const costNanos = costOfExact(plan);
   const budgetOf = (): BudgetPlan => ({
-    amountNanos: (costNanos * BigInt(random.pick([100, 103, 110, 124, 126, 200, 210, 230]))) / 100n,
+    amountNanos:
+      (costNanos * BigInt(random.pick([100, 103, 110, 124, 124, 126, 200, 210, 230]))) / 100n,
     period: random.chance(0.8) ? "day" : "total",
   });
   const budget = budgetOf();
-  const budgeted = withBudget({ ...plan, prices: [] }, key.id, budget);
+  const enough = withRequests({ ...plan, prices: [] }, accountId, 5);
+  const budgeted = withBudget(enough, key.id, budget);
   const turnMs = 4_000;
   let turn = 0;
   const requests = budgeted.requests.map((one): RequestPlan => {
@@ -193,7 +194,7 @@ function spentBudget(random: Sequence, plan: Plan): Plan {
     requests,
     startsAtMs: startOf(plan, random.chance(0.6) ? midnightMs : dayMs / 2),
   };
-  const taken = random.chance(0.8) ? withoutRefusals(played) : played;
+  const taken = random.chance(0.8) ? withoutTrouble(withoutRefusals(played)) : played;
   return random.chance(0.5) ? withIncidents(taken, again) : taken;
 }
 
@@ -231,8 +232,9 @@ function costOfExact({ rules }: Plan): bigint {
 }
 
 /** Requests of one key at one moment, of which a budget, the credit or the places hold one or two. */
-function crowd(random: Sequence, plan: Plan): Plan {
-  const { accountId, atMs, key, replica } = random.pick(plan.requests);
+function crowd(random: Sequence, few: Plan): Plan {
+  const { accountId, atMs, key, replica } = random.pick(few.requests);
+  const plan = withRequests(few, accountId, 4);
   const held = (costOfExact(plan) * BigInt(random.pick([110, 210]))) / 100n;
   const tight = random.pick(["budget", "credit", "places"] as const);
   const requests = plan.requests.map((one) =>
@@ -361,6 +363,26 @@ function untroubled(plan: Plan, { replica }: RequestPlan): Plan {
     ({ what }) => what.type !== "store-away" && !("replica" in what && what.replica === replica),
   );
   return { ...plan, incidents, weather: 0 };
+}
+
+/** Without what befalls any replica. */
+function withoutTrouble(plan: Plan): Plan {
+  const incidents = plan.incidents.filter(
+    ({ what }) => what.type !== "store-away" && !("replica" in what),
+  );
+  return { ...plan, incidents, weather: 0 };
+}
+
+/** With so many requests of an account at least. */
+function withRequests(plan: Plan, accountId: string, count: number): Plan {
+  const its = plan.requests.filter((one) => one.accountId === accountId);
+  const more = Array.from({ length: Math.max(count - its.length, 0) }, (_, index) =>
+    its.slice(index % its.length, (index % its.length) + 1).map((one) => ({
+      ...one,
+      id: `req_${String(plan.requests.length + index + 1)}` as const,
+    })),
+  );
+  return { ...plan, requests: [...plan.requests, ...more.flat()] };
 }
 
 function at({ id: requestId }: RequestPlan, phase: Phase, what: Happening): Incident {
