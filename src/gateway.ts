@@ -345,6 +345,7 @@ export function connectEngine({ apiKey, contextTokens, url }: EngineAddress): De
       connectMs: limits.engineConnectMs,
       firstEventMs: limits.engineWaitMs,
       silenceMs: limits.engineWaitMs,
+      tls: { caFile: null, certificateFile: null, keyFile: null },
     },
     { now: Date.now, newId },
   );

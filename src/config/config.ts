@@ -76,7 +76,7 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     database,
     sqliteSynchronous: read.value("TRIBUTARY_SQLITE_SYNCHRONOUS"),
     /** null: the embedded engine. */
-    deployment: readDeployment(read, contextTokens),
+    deployment: readDeployment(read, contextTokens, folder),
     /** Weights of the embedded engine; null: the catalog's default. */
     model: read.value("TRIBUTARY_MODEL"),
     acceptedLicenses: read.value("TRIBUTARY_ACCEPT_LICENSE") ?? [],
@@ -245,10 +245,13 @@ function ensurePostgresUrl(read: SettingReader, { name, text: url }: ReadText): 
     );
   else if (parsed.pathname.length < 2)
     read.problem(name, "name the database after the host and a /");
+  else
+    for (const parameter of ["sslrootcert", "sslcert", "sslkey"])
+      read.ensureReadable(name, parsed.searchParams.get(parameter), parameter);
 }
 
 /** How an OpenAI-compatible deployment is reached. Times in milliseconds. */
-function readDeployment(read: SettingReader, contextTokens: number | null) {
+function readDeployment(read: SettingReader, contextTokens: number | null, folder: string) {
   const url = read.value("TRIBUTARY_DEPLOYMENT_URL");
   const rest = {
     apiKey: readApiKey(read),
@@ -262,9 +265,32 @@ function readDeployment(read: SettingReader, contextTokens: number | null) {
     connectMs: read.value("TRIBUTARY_DEPLOYMENT_CONNECT_MS"),
     firstEventMs: read.value("TRIBUTARY_DEPLOYMENT_FIRST_EVENT_MS"),
     silenceMs: read.value("TRIBUTARY_DEPLOYMENT_SILENCE_MS"),
+    tls: readDeploymentTls(read, folder),
   };
   /** Without a slash at the end; `/v1` may or may not be there. */
   return url === null ? null : { url: readDeploymentUrl(read, url), ...rest };
+}
+
+/** Read at the start already, as no connection could be made without them. */
+function readDeploymentTls(read: SettingReader, folder: string) {
+  const pair = readCertificateFiles(
+    read,
+    {
+      certificate: "TRIBUTARY_DEPLOYMENT_TLS_CERTIFICATE_FILE",
+      key: "TRIBUTARY_DEPLOYMENT_TLS_KEY_FILE",
+    },
+    folder,
+  );
+  const ca = read.text("TRIBUTARY_DEPLOYMENT_TLS_CA_FILE");
+  const files = {
+    caFile: ca === null ? null : resolve(folder, ca),
+    certificateFile: pair?.certificateFile ?? null,
+    keyFile: pair?.keyFile ?? null,
+  };
+  read.ensureReadable("TRIBUTARY_DEPLOYMENT_TLS_CA_FILE", files.caFile);
+  read.ensureReadable("TRIBUTARY_DEPLOYMENT_TLS_CERTIFICATE_FILE", files.certificateFile);
+  read.ensureReadable("TRIBUTARY_DEPLOYMENT_TLS_KEY_FILE", files.keyFile);
+  return files;
 }
 
 function readDeploymentUrl(read: SettingReader, url: string): string {
@@ -347,6 +373,9 @@ function settingsWithoutEffect(environment: Environment, config: Config): readon
       : [
           "TRIBUTARY_DEPLOYMENT_API_KEY",
           "TRIBUTARY_DEPLOYMENT_API_KEY_FILE",
+          "TRIBUTARY_DEPLOYMENT_TLS_CA_FILE",
+          "TRIBUTARY_DEPLOYMENT_TLS_CERTIFICATE_FILE",
+          "TRIBUTARY_DEPLOYMENT_TLS_KEY_FILE",
           "TRIBUTARY_DEPLOYMENT_MODEL",
         ],
     "while TRIBUTARY_DATABASE_URL names PostgreSQL": postgres

@@ -113,6 +113,24 @@ export const variables = {
     otherwise: "no file",
     meaning: "the same from a file; not both",
   },
+  TRIBUTARY_DEPLOYMENT_TLS_CA_FILE: {
+    kind: text("a path of a file with certificates as PEM"),
+    default: null,
+    otherwise: "the authorities that Node knows",
+    meaning: "authorities, one of which has signed the certificate of the deployment",
+  },
+  TRIBUTARY_DEPLOYMENT_TLS_CERTIFICATE_FILE: {
+    kind: text("a path of a file with certificates as PEM, the service's own first"),
+    default: null,
+    otherwise: "no certificate is shown",
+    meaning: "the certificate by which the deployment knows this service",
+  },
+  TRIBUTARY_DEPLOYMENT_TLS_KEY_FILE: {
+    kind: text("a path of a file with a private key as PEM, without a passphrase"),
+    default: null,
+    otherwise: "no certificate is shown",
+    meaning: "the key of that certificate",
+  },
   TRIBUTARY_DEPLOYMENT_MODEL: {
     kind: text("a model name"),
     default: null,

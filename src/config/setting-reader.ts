@@ -61,19 +61,30 @@ export class SettingReader {
       this.problem(fileName, `${name} is set too: remove one of the two`);
       return null;
     }
+    const inFile = this.#readFile(fileName, path, "the file");
+    if (inFile !== null && inFile.trim() !== "") return { name: fileName, text: inFile };
+    if (inFile !== null) this.problem(fileName, "the file is empty: write the value into it");
+    return null;
+  }
+
+  /** Notes a file that a setting names and that cannot be read; `what` names it where the setting names several. */
+  ensureReadable(name: VariableName, path: string | null, what = "the file"): void {
+    if (path !== null) this.#readFile(name, path, what);
+  }
+
+  /** null: it cannot be read, which is noted. */
+  #readFile(name: VariableName, path: string, what: string): string | null {
     try {
-      const inFile = readSecretFile(resolve(this.#folder, path));
-      if (inFile.trim() !== "") return { name: fileName, text: inFile };
-      this.problem(fileName, "the file is empty: write the value into it");
+      return readSecretFile(resolve(this.#folder, path));
     } catch (error) {
       const code =
         error instanceof Error && "code" in error ? String(error.code) : "it is too long";
       this.problem(
-        fileName,
-        `the file cannot be read (${code}): correct the path, or let this user read it`,
+        name,
+        `${what} cannot be read (${code}): correct the path, or let this user read it`,
       );
+      return null;
     }
-    return null;
   }
 
   /** The parts between commas, without empty ones. */

@@ -143,6 +143,21 @@ describe("settings", () => {
     });
   });
 
+  it("stop where a file for TLS towards the deployment or PostgreSQL cannot be read", () => {
+    const lines = linesOf({
+      TRIBUTARY_DEPLOYMENT_URL: "https://engine.example",
+      TRIBUTARY_DEPLOYMENT_TLS_CA_FILE: "ca.pem",
+      TRIBUTARY_DATABASE_URL:
+        "postgres://me:MARKER@db/ledger?sslmode=verify-full&sslkey=/no/key.pem",
+    });
+    expect(lines).toHaveLength(2);
+    expect(lines.join("\n")).toMatch(
+      /TRIBUTARY_DEPLOYMENT_TLS_CA_FILE=.*the file cannot be read \(ENOENT\)/,
+    );
+    expect(lines.join("\n")).toMatch(/TRIBUTARY_DATABASE_URL=.*sslkey cannot be read \(ENOENT\)/);
+    expect(lines.join("\n")).not.toContain("MARKER");
+  });
+
   it("want a certificate and its key, both by their paths", () => {
     const [alone] = linesOf({ TRIBUTARY_TLS_KEY_FILE: "/b" });
     expect(alone).toContain("TRIBUTARY_TLS_CERTIFICATE_FILE=");

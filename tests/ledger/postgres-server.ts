@@ -52,6 +52,10 @@ export async function startPostgres(
     readonly autovacuum?: boolean;
     /** Where its folder is made; absent: the system's for temporary files. */
     readonly parent?: string;
+    /** Of loopback and of the socket's name; absent: it listens at a socket alone. */
+    readonly port?: number;
+    /** Further settings of the server; a function of its folder of data, which belongs to it. */
+    readonly more?: (data: string, own: (path: string) => void) => Readonly<Record<string, string>>;
   } = {},
 ): Promise<PostgresServer> {
   const programs = findPostgres();
@@ -67,15 +71,23 @@ export async function startPostgres(
     ["-D", data, "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
     options,
   );
+  const own = (path: string): void => {
+    if (identity !== null) chownSync(path, identity.uid, identity.gid);
+  };
+  const more = Object.entries(settings.more?.(data, own) ?? {}).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
   let ended: Promise<unknown> = Promise.resolve();
   let signal: (name: NodeJS.Signals) => void = () => {};
 
-  const url = (database: string): string => addressOf(folder, database);
+  const port = settings.port ?? 5_432;
+  const url = (database: string): string => `${addressOf(folder, database)}&port=${String(port)}`;
   async function start(): Promise<void> {
     const server = spawn(
       join(programs ?? "", "postgres"),
       // prettier-ignore
-      ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", `autovacuum=${settings.autovacuum === false ? "off" : "on"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
+      ["-D", data, "-k", folder, "-c", `listen_addresses=${settings.port === undefined ? "" : "127.0.0.1"}`, "-c", `port=${String(port)}`, "-c", `fsync=${settings.fsync === true ? "on" : "off"}`, "-c", `autovacuum=${settings.autovacuum === false ? "off" : "on"}`, "-c", "shared_buffers=64MB", "-c", "max_connections=200", ...more],
       { ...options, stdio: "ignore" },
     );
     ended = once(server, "exit");
@@ -104,7 +116,7 @@ export async function startPostgres(
   await start();
   return {
     url,
-    socket: join(folder, ".s.PGSQL.5432"),
+    socket: join(folder, `.s.PGSQL.${String(port)}`),
     start,
     stop,
     async createDatabase(name, template = "template1") {

@@ -1,5 +1,6 @@
 import { Client, type Dispatcher } from "undici";
 import { openConnector } from "./shared-reads.ts";
+import type { TlsOptions } from "./tls-files.ts";
 
 /** One connection that carries one request at a time. */
 export interface Connection {
@@ -12,13 +13,15 @@ export interface Connection {
 export class Connections {
   readonly #origin: string;
   readonly #connectMs: number;
+  readonly #tls: () => TlsOptions;
   /** The one used last is used first, so that the others may time out. */
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
 
-  constructor(origin: string, connectMs: number) {
+  constructor(origin: string, connectMs: number, tls: () => TlsOptions = () => ({})) {
     this.#origin = origin;
     this.#connectMs = connectMs;
+    this.#tls = tls;
   }
 
   /** A connection for one request, used before where there is one. */
@@ -33,7 +36,7 @@ export class Connections {
       // Prompts are processed for minutes before the first byte; the generation keeps its own time limits.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: openConnector(this.#connectMs),
+      connect: openConnector(this.#connectMs, this.#tls),
       // Engines close idle connections after 5 s; to be first spares a retry.
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 60_000,

@@ -1,7 +1,8 @@
-import { Agent, type Dispatcher, request } from "undici";
+import { Agent, buildConnector, type Dispatcher, request } from "undici";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import type { Ask } from "./discovery.ts";
+import type { TlsOptions } from "./tls-files.ts";
 import type { PostToEngine } from "./tokenizer.ts";
 
 /** Where an engine is, and what every request to it carries. */
@@ -10,6 +11,7 @@ export interface EngineRoutesSettings {
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectMs: number;
+  readonly tls: () => TlsOptions;
 }
 
 /** An engine's routes beside the one of generations: what it is, which models it has, its token counts. */
@@ -19,11 +21,13 @@ export class EngineRoutes implements AsyncDisposable {
 
   constructor(settings: EngineRoutesSettings) {
     this.#settings = settings;
-    const { connectMs } = settings;
+    const { connectMs, tls } = settings;
     this.#agent = new Agent({
       headersTimeout: askMs,
       bodyTimeout: askMs,
-      connect: { timeout: connectMs },
+      // Not as generations are connected: what these bodies are read into is theirs.
+      connect: (options, callback) =>
+        buildConnector({ timeout: connectMs, ...tls() })(options, callback),
     });
   }
 

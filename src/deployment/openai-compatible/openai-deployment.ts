@@ -27,6 +27,7 @@ import {
 } from "./engine-failure.ts";
 import { isOtherEngine, judgeEnding } from "./judge-ending.ts";
 import { completeBody, openaiPromptSettings, prepareOpenaiPrompt } from "./openai-prompt.ts";
+import { openTlsFiles, type TlsFiles } from "./tls-files.ts";
 import { askForTokenCount } from "./tokenizer.ts";
 import { type GenerationHooks, UpstreamGeneration } from "./upstream-generation.ts";
 
@@ -46,6 +47,7 @@ export interface OpenaiCompatibleSettings {
   readonly connectMs: number;
   readonly firstEventMs: number;
   readonly silenceMs: number;
+  readonly tls: TlsFiles;
 }
 
 /** What the deployment is given from outside. */
@@ -95,7 +97,8 @@ class OpenaiCompatibleDeployment implements Deployment {
     this.#settings = settings;
     this.#parts = parts;
     this.#base = parseBaseAddress(settings.url);
-    this.#connections = new Connections(this.#base.origin, settings.connectMs);
+    const tls = openTlsFiles(settings.tls);
+    this.#connections = new Connections(this.#base.origin, settings.connectMs, tls);
     this.#clock = parts.clock ?? {
       timers: systemTimers,
       monotonicMs: () => performance.now(),
@@ -106,6 +109,7 @@ class OpenaiCompatibleDeployment implements Deployment {
       query: this.#base.query,
       headers: this.#headers(),
       connectMs: settings.connectMs,
+      tls,
     });
     this.#look();
   }

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { buildConnector } from "undici";
+import type { TlsOptions } from "./tls-files.ts";
 import { limits } from "../../limits.ts";
 
 /** Every read of these connections goes here: one at a time, and worked off before the next. */
@@ -10,10 +11,13 @@ const memory = Buffer.alloc(limits.upstreamReadBytes);
  * event behind it: 0.84 of the CPU of a chunk. What undici does not take at once, since it is paused or has changed, is
  * copied and goes the usual way. So a piece that `onResponseData` gets is good until the microtasks behind it have run.
  */
-export function openConnector(connectMs: number): buildConnector.connector {
+export function openConnector(
+  connectMs: number,
+  tls: () => TlsOptions = () => ({}),
+): buildConnector.connector {
   return (options, callback) => {
     if (options.protocol !== "http:") {
-      buildConnector({ timeout: connectMs })(options, callback);
+      buildConnector({ timeout: connectMs, ...tls() })(options, callback);
       return;
     }
     let reads: SharedReads | null = null;

@@ -24,6 +24,7 @@ export function openDeployment(
       connectMs: 2_000,
       firstEventMs: 5_000,
       silenceMs: 5_000,
+      tls: { caFile: null, certificateFile: null, keyFile: null },
       ...settings,
     },
     {
