@@ -366,6 +366,8 @@ export const limits = {
   settlementRetryLongestMs: 2_000,
   /** How long an unused connection of a client is kept; proxies in front keep theirs for 60 s. */
   keepAliveMs: 75_000,
+  /** How long `health` waits for an answer, beyond what /readyz may take. */
+  healthAnswerMs: 2_000,
   /** How long /readyz waits for ledger and deployment. */
   readinessMs: 2_000,
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */

@@ -4,6 +4,7 @@ import { addUrl } from "./from-afar.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import { addPriceCommands } from "./price-commands.ts";
 import { usualSettings } from "./usual-settings.ts";
+import { addUpkeepCommands } from "./upkeep-commands.ts";
 
 // Loaded when called, so that `--help` does not wait for a ledger.
 const load = {
@@ -45,6 +46,7 @@ export function addCommands(definitions: Definitions): void {
   addModel(definitions);
   addConnect(definitions);
   addDoctor(definitions);
+  addUpkeepCommands(definitions);
   completeHelp(program, definitions);
 }
 

@@ -2,62 +2,19 @@ import { execFile } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
-import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { openRecordingShell } from "../cli/recording-shell.ts";
+import { startLoad } from "./ledger-load.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { execute, findPostgres, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, temporaryLedger } from "./support.ts";
-import { orderOf, settlementOf } from "./orders.ts";
+import { orderOf } from "./orders.ts";
 
 // A backup is taken while requests come and go, is put in place as documented, and has to add up.
 
 const rules = { ...defaultSettings, requestsPerMinute: 1_000_000, leaseMs: 600_000 };
-
-interface Load {
-  /** A key of an account with an open request. */
-  readonly secret: string;
-  /** Resolves once so many requests more have ended. */
-  more(requests: number): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** Four callers with an account each, who admit and settle until they are stopped, beside a request that stays open. */
-async function startLoad(ledger: StoreLedger): Promise<Load> {
-  const state = { stopped: false, ended: 0 };
-  const keys: string[] = [];
-  for (let at = 0; at < 4; at += 1) {
-    const { id } = await ledger.createAccount("load", 10n ** 15n);
-    keys.push((await ledger.createKey(id, "load")).secret);
-  }
-  const call = async (key: string): Promise<void> => {
-    const caller = await ledger.authorize(key, false);
-    await ledger.admit(orderOf(caller));
-    while (!state.stopped) {
-      const next = orderOf(caller);
-      await ledger.admit(next);
-      await ledger.settle(settlementOf(next));
-      state.ended += 1;
-    }
-  };
-  const callers = keys.map(call);
-  // Rejections show where their promises are awaited.
-  for (const caller of callers) caller.catch(() => undefined);
-  return {
-    secret: keys[0] ?? "",
-    async more(requests) {
-      const wanted = state.ended + requests;
-      const done = vi.waitUntil(() => state.ended >= wanted, { timeout: 100_000, interval: 5 });
-      await Promise.race([done, ...callers]);
-    },
-    async stop() {
-      state.stopped = true;
-      await Promise.all(callers);
-    },
-  };
-}
 
 describe("tributary ledger backup", () => {
   test("taken under load it verifies, is restored by putting it in place, and goes on", async () => {

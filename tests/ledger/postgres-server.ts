@@ -54,6 +54,8 @@ export async function startPostgres(
     readonly parent?: string;
     /** Of loopback and of the socket's name; absent: it listens at a socket alone. */
     readonly port?: number;
+    /** A folder of data that is there already, and is made the server's; absent: a new one. */
+    readonly from?: string;
     /** Further settings of the server; a function of its folder of data, which belongs to it. */
     readonly more?: (data: string, own: (path: string) => void) => Readonly<Record<string, string>>;
   } = {},
@@ -64,13 +66,19 @@ export async function startPostgres(
   const folder = mkdtempSync(join(settings.parent ?? tmpdir(), "pg-"));
   const identity = await unprivileged();
   if (identity !== null) chownSync(folder, identity.uid, identity.gid);
-  const options = { cwd: folder, env: { LC_ALL: "C", PATH: programs }, ...identity };
-  const data = join(folder, "data");
-  await run(
-    join(programs, "initdb"),
-    ["-D", data, "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
-    options,
-  );
+  const options = {
+    cwd: folder,
+    env: { LC_ALL: "C", PATH: [programs, "/usr/bin", "/bin"].join(delimiter) },
+    ...identity,
+  };
+  const data = settings.from ?? join(folder, "data");
+  if (settings.from === undefined)
+    await run(
+      join(programs, "initdb"),
+      ["-D", data, "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
+      options,
+    );
+  else if (identity !== null) await run("chown", ["-R", `${identity.uid}:${identity.gid}`, data]);
   const own = (path: string): void => {
     if (identity !== null) chownSync(path, identity.uid, identity.gid);
   };

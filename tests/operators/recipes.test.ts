@@ -188,7 +188,9 @@ describe("the recipes of docs/operator-api.md", () => {
       cwd,
       env: { PATH: process.env["PATH"] },
     });
-    expect(stdout).toMatch(/ok: 1 entry of 1 account.*continues the heads given\.\n$/);
+    expect(stdout).toMatch(
+      /ok: 1 entry of 1 account.*continues the heads given\.\nWhat was there is in \S+\. It had nothing that the backup has not\.\n$/,
+    );
   });
 
   test.each(recipes)("$title", async ({ script, title }) => {
