@@ -342,6 +342,18 @@ test("a viewer sees everything and has no button that changes it", async () => {
   expect(
     await other.page.getByRole("button", { name: /Top up|Disable|Revoke|New key/ }).count(),
   ).toBe(0);
+  const changes = other.page.getByRole("button", { name: /Change|Set|Stop|New|Add|Refund|Budget/ });
+  const parts = other.page.getByRole("navigation", { name: "Parts of the account" });
+  await parts.getByRole("link", { name: "Settings" }).click();
+  await other.page.getByRole("heading", { name: "Limits" }).waitFor();
+  expect(await changes.count()).toBe(0);
+  await parts.getByRole("link", { name: "Receipts" }).click();
+  await other.page.getByRole("rowheader").first().getByRole("link").click();
+  await other.page.getByRole("heading", { name: "What it cost" }).waitFor();
+  expect(await changes.count()).toBe(0);
+  await other.page.getByRole("link", { name: "Prices" }).click();
+  await other.page.getByRole("heading", { name: "default" }).waitFor();
+  expect(await changes.count()).toBe(0);
   const refused = await other.page.evaluate(async () => {
     const answer = await fetch("/api/v1/accounts", {
       method: "POST",

@@ -9,7 +9,7 @@ import { Badge, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
 import { durationText } from "../../words.ts";
 
-const everyMs = 5_000;
+const everyMs = 2_000;
 const tones = { pending: "live", delivered: "good", failed: "bad" } as const;
 
 /** What a webhook got and gets, with what the last try of each brought. */
