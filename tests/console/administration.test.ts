@@ -95,11 +95,9 @@ test("an account gets another name, a price list, a low balance, an external id 
   await field("Metadata").fill("plan = gold");
   await button("Change the account").click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  expect(await ask("GET", `/accounts/${account}`)).toMatchObject({
-    low_balance_at: null,
-    external_id: "crm-77",
-    metadata: { plan: "gold" },
-  });
+  const after = await ask("GET", `/accounts/${account}`);
+  expect(after).toMatchObject({ low_balance_at: null, external_id: "crm-77" });
+  expect(after["metadata"]).toEqual({ plan: "gold" });
 });
 
 test("limits are set by the keyboard alone, and what was changed meanwhile is not overwritten", async () => {
