@@ -56,8 +56,8 @@ export async function visitPlace(page: Page, address: string): Promise<void> {
 
 /** What axe-core finds wrong, a line each. */
 export async function findBarriers(page: Page): Promise<readonly string[]> {
-  // By the debugger's way in: the page's policy lets no script in that is not its own.
-  await page.evaluate(axe.source);
+  // By the debugger's way in: the page's policy lets no script in that is not its own. It stays until the next load.
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   return page.evaluate(async () => {
     const run = (globalThis as unknown as { axe: { run(options: object): Promise<AxeResult> } })
       .axe;

@@ -87,12 +87,14 @@ function visit(page: Page, path: string): Promise<void> {
   return visitPlace(page, `${service.operatorUrl}/#/${path}`);
 }
 
-describe.each([
-  { width: 1440, dark: false },
-  { width: 1440, dark: true },
-  { width: 390, dark: false },
-  { width: 390, dark: true },
-])("at $width, dark: $dark", (look) => {
+const looks = [
+  { width: 1440, height: 900, dark: false },
+  { width: 1440, height: 900, dark: true },
+  { width: 390, height: 844, dark: false },
+  { width: 390, height: 844, dark: true },
+];
+
+describe.each(looks)("at $width, dark: $dark", (look) => {
   const name = `${String(look.width)}-${look.dark ? "dark" : "light"}`;
 
   test("every page can be used by all, shifts nothing, and takes no name for an element", async () => {
@@ -112,6 +114,42 @@ describe.each([
     expect([...strangers, ...complaints]).toEqual([]);
     await page.context().close();
   });
+});
+
+test("the pages of callers can be used by all in every look, ask nothing of another host, and load little", async () => {
+  const id = String(places["account"]).replace("accounts/", "");
+  const budget = { amount: "25", period: "month" };
+  const { secret } = await ask<{ secret: string }>(`/accounts/${id}/keys`, { name: "c", budget });
+  const { complaints, page, strangers } = await openPage(browser);
+  await page.goto(service.url);
+  await page.getByLabel("API key").fill(secret);
+  await page.getByRole("button", { name: "Show the account" }).click();
+  await page.getByRole("heading", { name: "Usage" }).waitFor();
+  expect((await page.evaluate(measureLoad)).bytes).toBeLessThanOrEqual(firstLoadBytesMax);
+  for (const [hash, heading] of [
+    ["?range=30d", "Usage"],
+    ["receipts", "Receipts"],
+    [String(places["receipt"]), "What it cost"],
+    ["statements", "Credit"],
+    ["playground", "Playground"],
+    ["clients", "Clients"],
+  ] as const) {
+    // A reload would forget the key.
+    await page.evaluate((to) => void (location.hash = `#/${to}`), hash);
+    await page.getByRole("heading", { name: heading, exact: true }).first().waitFor();
+    await page.waitForFunction(() => document.querySelector(".state-loading") === null);
+    for (const { dark, height, width } of looks) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+      expect(await findBarriers(page), heading).toEqual([]);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(wide, heading).toBeLessThanOrEqual(0);
+      const name = `callers-${heading.replaceAll(" ", "-").toLowerCase()}-${String(width)}-${dark ? "dark" : "light"}`;
+      await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+    }
+  }
+  expect([...strangers, ...complaints]).toEqual([]);
+  await page.context().close();
 });
 
 test("the first load is small and at hand within a second, and no page shifts", async () => {
