@@ -32,9 +32,15 @@ const list = defineRoute(
           .string()
           .optional()
           .openapi({ description: "the account that has it, or none" }),
-        search: z.string().max(limits.referenceCharactersMax).optional().openapi({
-          description: "accounts that have it in their name, id or external id, in either case",
-        }),
+        search: z
+          .string()
+          .max(limits.referenceCharactersMax)
+          .refine((text) => !/\p{Cc}/u.test(text), "has a control character")
+          .optional()
+          .openapi({
+            pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
+            description: "accounts that have it in their name, id or external id, in either case",
+          }),
       }),
     },
   },

@@ -50,6 +50,8 @@ describe("an account", () => {
     // Neither a pattern nor what begins in the name and ends in the id finds it.
     for (const text of ["100_", "h%s_1", `1${String(id)}`, "\\", "!"])
       expect(await found(text), text).toEqual([]);
+    const control = await operators.ask("/api/v1/accounts?search=a%00b");
+    expect(control).toMatchObject({ status: 400, json: { param: "search" } });
     const second = await make({ name: "haus_2" });
     expect(await found("HAUS_")).toEqual([second, made]);
     const query = "/api/v1/accounts?search=haus_&limit=1";
