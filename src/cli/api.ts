@@ -1,4 +1,5 @@
 import { loginAddress } from "./operator.ts";
+import type { Ask } from "./here-api.ts";
 import { CommandError, misuse, type Outcome, type Shell } from "./command.ts";
 
 /** What to ask. */
@@ -12,49 +13,46 @@ interface ApiCall {
 
 /** `api` */
 export async function callApi(shell: Shell, call: ApiCall): Promise<Outcome> {
-  const answer = await send(shell, call);
-  return outcomeOf(await answer.text(), answer.headers.get("content-type") ?? "");
-}
-
-/** One call that answers an object. */
-export async function askApi(
-  shell: Shell,
-  call: ApiCall,
-): Promise<Readonly<Record<string, unknown>>> {
-  return (await (await send(shell, call)).json()) as Readonly<Record<string, unknown>>;
-}
-
-/** An answer that is no problem. */
-async function send(shell: Shell, call: ApiCall): Promise<Response> {
+  const { body, once, url } = call;
   const method = call.method.toUpperCase();
   if (!/^(?:GET|POST|PATCH|PUT|DELETE)$/.test(method))
     throw misuse(`${call.method} is no method of the API: GET, POST, PATCH, PUT or DELETE.`);
+  if (!call.path.startsWith("/"))
+    throw misuse(`${JSON.stringify(call.path)} is no path: /accounts is one.`);
+  const answer = await askAfar(shell, url)(call.path.replace(/^\/api\/v1(?=\/)/, ""), {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(once === undefined ? {} : { "idempotency-key": once }),
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  await ensureWell(answer);
+  return outcomeOf(await answer.text(), answer.headers.get("content-type") ?? "");
+}
+
+/** Asks a service that runs, with the token in TRIBUTARY_OPERATOR_TOKEN; without an address the one of the settings. */
+export function askAfar(shell: Shell, url: string | undefined): Ask {
   const token = shell.environment()["TRIBUTARY_OPERATOR_TOKEN"]?.trim() ?? "";
   if (token === "")
     throw misuse(
       "TRIBUTARY_OPERATOR_TOKEN is not set: the token of an operator. `tributary operator create` prints one.",
     );
-  const answer = await ask(addressOf(shell, call), {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(call.body === undefined ? {} : { "content-type": "application/json" }),
-      ...(call.once === undefined ? {} : { "idempotency-key": call.once }),
-    },
-    ...(call.body === undefined ? {} : { body: call.body }),
-  });
-  if (answer.ok) return answer;
-  const { code, message } = problemOf(await answer.text(), answer.status);
-  throw new CommandError(code, 1, message);
-}
-
-function addressOf(shell: Shell, { path, url }: ApiCall): URL {
-  if (!path.startsWith("/")) throw misuse(`${JSON.stringify(path)} is no path: /accounts is one.`);
   const base = url ?? loginAddress(shell);
   if (!/^https?:\/\//.test(base) || URL.parse(base) === null)
     throw misuse(`--url ${JSON.stringify(base)} is no address: write it as http://127.0.0.1:8081.`);
-  const prefixed = path.startsWith("/api/v1/") ? path : `/api/v1${path}`;
-  return new URL(base.replace(/\/+$/, "") + prefixed);
+  return (path, init) => {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${token}`);
+    return ask(new URL(`${base.replace(/\/+$/, "")}/api/v1${path}`), { ...init, headers });
+  };
+}
+
+/** Throws the problem that an answer is. */
+export async function ensureWell(answer: Response): Promise<void> {
+  if (answer.ok) return;
+  const { code, message } = problemOf(await answer.text(), answer.status);
+  throw new CommandError(code, 1, message);
 }
 
 async function ask(address: URL, init: RequestInit): Promise<Response> {

@@ -1,16 +1,16 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import { addAccountCommands, addKeyCommands } from "./account-commands.ts";
 import type { Definitions } from "./command.ts";
-import { addUrl } from "./from-afar.ts";
+import { addUrl } from "./make-call.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import { addPriceCommands } from "./price-commands.ts";
+import { addWebhookCommands } from "./webhook-commands.ts";
 import { usualSettings } from "./usual-settings.ts";
 import { addUpkeepCommands } from "./upkeep-commands.ts";
 
 // Loaded when called, so that `--help` does not wait for a ledger.
 const load = {
   serve: () => import("./serve.ts"),
-  account: () => import("./account.ts"),
-  key: () => import("./key.ts"),
   usage: () => import("./usage.ts"),
   receipt: () => import("./receipt.ts"),
   verify: () => import("./verify.ts"),
@@ -36,9 +36,10 @@ export function addCommands(definitions: Definitions): void {
     })
     .addHelpText("after", notes);
   addServe(definitions);
-  addAccount(definitions);
-  addKey(definitions);
+  addAccountCommands(definitions);
+  addKeyCommands(definitions);
   addPriceCommands(definitions);
+  addWebhookCommands(definitions);
   addOperatorCommands(definitions);
   addReports(definitions);
   addLedger(definitions);
@@ -89,125 +90,6 @@ function addServe({ finish, program, shell }: Definitions): void {
       `\nThe usual settings, from the environment or a .env file here; all of them: docs/configuration.md\n${usualSettings()}`,
     )
     .action(async () => finish(await (await load.serve()).serve(shell)));
-}
-
-function addAccount({ finish, program, shell }: Definitions): void {
-  const account = program
-    .command("account")
-    .summary("accounts and their credit")
-    .description(
-      'Accounts and their credit. Amounts are decimal numbers of credits with at most 9 decimals. --json prints {"id","name","balance","held","available","status"}.',
-    );
-  account
-    .command("create")
-    .summary("make an account")
-    .description("Makes an account.")
-    .argument("<NAME>")
-    .option("--credit <C>", "with this credit", "0")
-    .action(async (name, options) =>
-      finish(await (await load.account()).createAccount(shell, name, options)),
-    );
-  account
-    .command("list")
-    .summary("all accounts with their credit")
-    .description("Lists all accounts with their credit.")
-    .action(async () => finish(await (await load.account()).listAccounts(shell)));
-  account
-    .command("show")
-    .summary("one of them")
-    .description("Shows one account.")
-    .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).showAccount(shell, id)));
-  account
-    .command("credit")
-    .summary("add credit; a negative amount takes it back")
-    .description(
-      'Adds credit; a negative amount takes it back, never what is held. --json prints the account with "entry", what the journal says of it.',
-    )
-    .argument("<ID>")
-    .argument("<AMOUNT>")
-    .option("--kind <KIND>", "top_up (default), grant, refund or correction")
-    .option("--note <T>", "what the journal says about it; callers see it")
-    .option("--reference <T>", "a name of it, such as a payment's: a repeat adds nothing again")
-    .option("--receipt <ID>", "of a refund: the request whose charge it gives back")
-    .action(async (id, amount, options) =>
-      finish(await (await load.account()).creditAccount(shell, { id, amount, ...options })),
-    );
-  account
-    .command("disable")
-    .summary("its keys are answered 403 from the next request on")
-    .description("Disables an account: its keys are answered 403 from the next request on.")
-    .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).setStatus(shell, id, "disabled")));
-  account
-    .command("enable")
-    .summary("its keys are served again")
-    .description("Enables an account: its keys are served again.")
-    .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).setStatus(shell, id, "active")));
-  account
-    .command("price")
-    .summary("the price list by which it pays")
-    .description("Gives an account the price list by which its requests pay from now on.")
-    .argument("<ID>")
-    .argument("<LIST>", "`default`, or another one of `tributary price list`")
-    .action(async (id, list) => finish(await (await load.account()).setPriceList(shell, id, list)));
-}
-
-function addKey({ finish, program, shell }: Definitions): void {
-  const key = program
-    .command("key")
-    .summary("API keys of an account")
-    .description("API keys. The ledger keeps only a hash of each, so a key is shown once.");
-  key
-    .command("create")
-    .summary("make a key and print it")
-    .description('Makes a key and prints it. --json prints {"id","account","name","key"}.')
-    .argument("<ACCOUNT>")
-    .option("--name <N>", "what lists call it", "default")
-    .option("--scopes <S>", "what it is for: generate, read, or both", "generate,read")
-    .option("--expires <T>", "good until T: 2026-01-31, 2026-01-31T12:00:00Z, 24h or 90d")
-    .option("--requests-per-minute <N>", "never more than its account may")
-    .option("--output-tokens-max <N>", "of one answer, never more than its account may")
-    .action(async (account, options) =>
-      finish(await (await load.key()).createKey(shell, account, options)),
-    );
-  key
-    .command("list")
-    .summary("the keys of an account, without their secrets")
-    .description("Lists the keys of an account, without their secrets.")
-    .argument("<ACCOUNT>")
-    .action(async (account) => finish(await (await load.key()).listKeys(shell, account)));
-  key
-    .command("rotate")
-    .summary("a new secret for a key, with its name, limits and receipts")
-    .description(
-      'Gives a key a new secret and prints it. Its id, name, limits and receipts go on. --json prints {"id","account","name","key"}.',
-    )
-    .argument("<KEY_ID>")
-    .option(
-      "--overlap <T>",
-      "for how long the old secret is still good, up to 30d; without it: no longer",
-    )
-    .action(async (id, options) => finish(await (await load.key()).rotateKey(shell, id, options)));
-  key
-    .command("pause")
-    .summary("it is answered 403 from the next request on")
-    .description("Pauses a key: it is answered 403 from the next request on.")
-    .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "paused")));
-  key
-    .command("resume")
-    .summary("a paused one is served again")
-    .description("Serves a paused key again.")
-    .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "active")));
-  key
-    .command("revoke")
-    .summary("it is answered 401 from the next request on")
-    .description("Revokes a key: it is answered 401 from the next request on.")
-    .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).revokeKey(shell, id)));
 }
 
 function addReports({ finish, program, shell }: Definitions): void {

@@ -6,21 +6,24 @@ import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { CommandError, type Shell } from "./command.ts";
 import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
+/** What works on a ledger that a command opens; `place` says where it is. */
+type UseLedger<Result> = (ledger: StoreLedger, place: string, config: Config) => Promise<Result>;
+
 /**
- * Opens the ledger of the settings, lets `use` work on it, with the place where it is, closes it. Works while the
+ * Opens the ledger of the settings, lets `use` work on it, closes it. Works while the
  * service runs. A ledger that is not there is made only where the command says so: one that was looked for in the wrong
  * folder would otherwise be found there, empty.
  */
 export async function withLedger<Result>(
   shell: Shell,
-  use: (ledger: StoreLedger, place: string) => Promise<Result>,
+  use: UseLedger<Result>,
   { creates = false } = {},
 ): Promise<Result> {
   const config = ensureConfig(shell);
   if (!creates) ensureThere(config, shell);
   await using ledger = await openLedger(config, { creates });
   if (!shell.json) shell.stderr.write(`ledger: ${placeOf(config)} (${ledgerOrigin(shell)})\n`);
-  return await use(ledger, placeOf(config));
+  return await use(ledger, placeOf(config), config);
 }
 
 /** Where the ledger is, without password. */
@@ -62,7 +65,7 @@ export async function openLedger(config: Config, { creates = true } = {}): Promi
 }
 
 /** Who runs a command, for the audit log and the entries of the journal. */
-function thisUser(): `user:${string}` {
+export function thisUser(): `user:${string}` {
   try {
     return `user:${userInfo().username}`;
   } catch {

@@ -24,31 +24,30 @@ export function addPriceCommands({ finish, program, shell }: Definitions): void 
     .description("Shows one price list.")
     .argument("<NAME>")
     .action(async (name) => finish(await (await load.price()).showPriceList(shell, name)));
-  price
-    .command("create")
+  const withPrices = (action: "create" | "change") =>
+    price
+      .command(action)
+      .argument("<NAME>")
+      .requiredOption("--input <P>", "credits for a million input tokens")
+      .option("--cached-input <P>", "of those that the deployment had in its cache; as --input")
+      .requiredOption("--output <P>", "credits for a million output tokens")
+      .option(
+        "--from <T>",
+        "from when they hold: 2027-01-01, 2027-01-01T00:00:00Z, or 30d from now",
+      );
+  withPrices("create")
     .summary("make one")
     .description(
       "Makes a price list. Its prices hold from now on; those of `default` may also hold from a time to come, until which the settings do.",
     )
-    .argument("<NAME>")
-    .requiredOption("--input <P>", "credits for a million input tokens")
-    .option("--cached-input <P>", "of those that the deployment had in its cache; as --input")
-    .requiredOption("--output <P>", "credits for a million output tokens")
-    .option("--from <T>", "from when they hold: 2027-01-01, 2027-01-01T00:00:00Z, or 30d from now")
     .action(async (name, options) =>
       finish(await (await load.price()).createPriceList(shell, name, options)),
     );
-  price
-    .command("change")
+  withPrices("change")
     .summary("other prices, from now on or from a time to come")
     .description(
       "Gives a price list other prices from now on, or from a time to come. Prices that have begun stay as they are: receipts tell what each request was charged by.",
     )
-    .argument("<NAME>")
-    .requiredOption("--input <P>", "credits for a million input tokens")
-    .option("--cached-input <P>", "of those that the deployment had in its cache; as --input")
-    .requiredOption("--output <P>", "credits for a million output tokens")
-    .option("--from <T>", "from when they hold: 2027-01-01, 2027-01-01T00:00:00Z, or 30d from now")
     .action(async (name, options) =>
       finish(await (await load.price()).changePriceList(shell, name, options)),
     );

@@ -6,7 +6,6 @@ import { limits } from "../limits.ts";
 import { CommandError, misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readFutureTime, readTime } from "./read-time.ts";
-import { ensureConfig } from "./settings.ts";
 import { formatTable } from "./text-table.ts";
 
 interface PriceOptions {
@@ -106,7 +105,7 @@ function withPrices(
   shell: Shell,
   use: (ledger: StoreLedger, settings: Prices) => Promise<Outcome>,
 ): Promise<Outcome> {
-  return withLedger(shell, (ledger) => use(ledger, ensureConfig(shell).prices));
+  return withLedger(shell, (ledger, _place, { prices }) => use(ledger, prices));
 }
 
 function readPrices({ cachedInput, from, input, output }: PriceOptions): AskedPrices {

@@ -1,13 +1,9 @@
+import { formatCredit, parseCredit } from "../admission/price.ts";
 import { csvLine } from "../ledger/csv.ts";
 import { isTimeZone } from "../ledger/periods.ts";
-import { addSums, noSums, type UsageSums } from "../ledger/usage/measures.ts";
 import { usageToJson } from "../ledger/usage/usage-json.ts";
-import {
-  groupingsOf,
-  type UsageGrouping,
-  usageGroupings,
-  type UsageRow,
-} from "../ledger/usage/usage-query.ts";
+import { groupingsOf, type UsageGrouping, usageGroupings } from "../ledger/usage/usage-query.ts";
+import { ofEachAccount } from "./api-calls.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
 import { readTime } from "./read-time.ts";
@@ -46,77 +42,70 @@ export async function showUsage(shell: Shell, options: UsageOptions): Promise<Ou
       by,
       timezone,
     });
-    const ordered = rows.toSorted((one, other) => compare(one.accountId, other.accountId));
-    const json = ordered.map((row) => usageToJson(row, by));
-    return { json, text: describe(ordered, { by, format, json }) };
+    return usageOutcome(
+      rows.map((row) => usageToJson(row, by)),
+      format,
+    );
   });
 }
 
-/** One grouping is of each account, as it always was; two are as they are named. */
 function readGroupings(text: string): readonly UsageGrouping[] {
   const by = groupingsOf(text);
   if (by === null)
     throw misuse(
       `--by ${JSON.stringify(text)} is no grouping: write one of ${usageGroupings.join(", ")}, or two of them with a comma between, of which one at most is a time.`,
     );
-  const [first, second] = by;
-  return second === undefined && first !== undefined && first !== "account"
-    ? ["account", first]
-    : by;
+  return groupingsOf(ofEachAccount(text)) ?? by;
 }
 
-function compare(one = "", other = ""): number {
-  return one === other ? 0 : one < other ? -1 : 1;
-}
+type Row = Readonly<Record<string, unknown>>;
+type Cell = string | number | null;
 
-type Json = ReturnType<typeof usageToJson>;
-
-function describe(
-  rows: readonly UsageRow[],
-  parts: {
-    readonly by: readonly UsageGrouping[];
-    readonly format: Format;
-    readonly json: readonly Json[];
-  },
-): string {
-  const { by, format, json } = parts;
-  switch (format) {
+/** Rows of usage as the API answers them, one account after another, in the form that was asked for. */
+export function usageOutcome(rows: readonly Row[], format: string | undefined): Outcome {
+  const json = rows.toSorted((one, other) =>
+    compare(String(one["account"]), String(other["account"])),
+  );
+  const heads = Object.keys(json[0] ?? {});
+  const cells = json.map((row) => Object.values(row));
+  switch (format as Format) {
     case "jsonl":
-      return json.map((row) => `${JSON.stringify(row)}\n`).join("");
-    case "csv":
-      return json.length === 0
-        ? ""
-        : [Object.keys(json[0] ?? {}), ...json.map((row) => Object.values(row))]
-            .map(csvLine)
-            .join("");
+      return { json, text: json.map((row) => `${JSON.stringify(row)}\n`).join("") };
+    case "csv": {
+      const lines = [heads, ...(cells as readonly (readonly Cell[])[])];
+      return { json, text: json.length === 0 ? "" : lines.map(csvLine).join("") };
+    }
     case "table":
-      return json.length === 0 ? "No request has ended in this time.\n" : table(rows, by, json);
+      return {
+        json,
+        text: json.length === 0 ? "No request has ended in this time.\n" : table(json, heads),
+      };
     default:
-      return format satisfies never;
+      return format as never;
   }
 }
 
+function compare(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
 /** The groups and what they used; a file has more columns than fit beside each other. */
-function table(
-  rows: readonly UsageRow[],
-  by: readonly UsageGrouping[],
-  json: readonly Json[],
-): string {
-  const last = Object.keys(json[0] ?? {}).indexOf("charged") + 1;
-  const cells = (row: Json): readonly string[] =>
-    Object.values(row)
-      .slice(0, last)
-      .map((cell) => (cell === null ? "-" : String(cell)));
-  const heads = Object.keys(json[0] ?? {}).slice(0, last);
-  const total = rows.reduce((all, { sums }) => addSums(all, sums), noSums());
+function table(rows: readonly Row[], heads: readonly string[]): string {
+  const shown = heads.slice(0, heads.indexOf("charged") + 1);
   return formatTable([
-    heads.map((head) => head.replaceAll("_", " ").toUpperCase()),
-    ...json.map(cells),
-    ...(rows.length > 1 ? [totalOf(total, by.length)] : []),
+    shown.map((head) => head.replaceAll("_", " ").toUpperCase()),
+    ...rows.map((row) => shown.map((head) => String((row[head] as Cell) ?? "-"))),
+    ...(rows.length > 1 ? [totalOf(rows, shown)] : []),
   ]);
 }
 
-function totalOf(sums: UsageSums, groups: number): readonly string[] {
-  const cells = Object.values(usageToJson({ sums }, [])).slice(0, 6).map(String);
-  return ["total", ...Array.from({ length: groups - 1 }, () => ""), ...cells];
+function totalOf(rows: readonly Row[], shown: readonly string[]): readonly string[] {
+  const from = shown.indexOf("requests");
+  return shown.map((head, at) => {
+    if (at < from) return at === 0 ? "total" : "";
+    if (head !== "charged") return String(rows.reduce((sum, row) => sum + Number(row[head]), 0));
+    return formatCredit(
+      rows.reduce((sum, { charged }) => sum + (parseCredit(String(charged)) ?? 0n), 0n),
+    );
+  });
 }

@@ -17,12 +17,25 @@ export async function verifyLedger(shell: Shell, options: VerifyOptions): Promis
   return withLedger(shell, async (ledger) => {
     const report = await ledger.verify(against, file !== undefined);
     if (file !== undefined && report.ok) writeHeads(resolve(shell.folder, file), report.heads);
-    return {
-      json: toJson(report),
-      text: describe(report, against.length),
-      exitCode: report.ok ? 0 : 1,
-    };
+    const { problemsTotal, ...rest } = report;
+    return reportOutcome({ ...rest, problems_total: problemsTotal }, against.length);
   });
+}
+
+/** What verifying found, as the API answers it: of so many `heads` that were given. */
+export function reportOutcome(given: unknown, heads = 0): Outcome {
+  if (given === null)
+    throw new CommandError("failed", 1, "Verifying has failed: the service's log says why.");
+  const { accounts, entries, ok, problems, problems_total } = given as ReportJson;
+  return {
+    json: { ok, entries, accounts, problems, problems_total },
+    text: describe({ accounts, entries, ok, problems, problems_total }, heads),
+    exitCode: ok ? 0 : 1,
+  };
+}
+
+interface ReportJson extends Omit<VerifyReport, "problemsTotal" | "heads"> {
+  readonly problems_total: number;
 }
 
 function readHeads(text: string | undefined, shell: Shell): readonly string[] {
@@ -50,13 +63,8 @@ function writeHeads(path: string, heads: readonly string[]): void {
   }
 }
 
-function toJson(report: VerifyReport): unknown {
-  const { accounts, entries, ok, problems, problemsTotal } = report;
-  return { ok, entries, accounts, problems, problems_total: problemsTotal };
-}
-
-function describe(report: VerifyReport, heads: number): string {
-  const { entries, ok, problems, problemsTotal } = report;
+function describe(report: ReportJson, heads: number): string {
+  const { entries, ok, problems, problems_total: problemsTotal } = report;
   const size = `${counted(entries, "entry", "entries")} of ${counted(report.accounts, "account", "accounts")}`;
   if (ok)
     return `ok: ${size}, all of it adds up${heads === 0 ? "" : ", and it continues the heads given"}.\n`;

@@ -10,7 +10,7 @@ import { addPriceRoutes } from "./price-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
 import { addReportRoutes } from "./report-routes.ts";
 import { addStatementRoutes } from "./statement-routes.ts";
-import type { OperatorApp, OperatorVariables } from "./route.ts";
+import type { OperatorApp, OperatorContext, OperatorVariables } from "./route.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import type { PrivateAddresses } from "../webhooks/endpoint-address.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
@@ -31,8 +31,11 @@ export interface OperatorApiParts extends SignInParts {
   readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
 }
 
-/** The operators' API under /api/v1. */
-export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
+/** The operators' API under /api/v1. `identify` says who asks; absent: a token or a session does. */
+export function openOperatorApi(
+  parts: OperatorApiParts,
+  identify = (context: OperatorContext): Promise<void> => authenticate(context, parts),
+): OperatorApp {
   const app: OperatorApp = new OpenAPIHono<{ Variables: OperatorVariables }>({
     defaultHook: (result) => {
       if (result.success) return;
@@ -82,7 +85,7 @@ export function openOperatorApi(parts: OperatorApiParts): OperatorApp {
   app.use(bodyLimit({ maxSize: limits.operatorBodyBytesMax, onError: refuseBody }));
   addSignIn(app, parts);
   app.use(async (context, next) => {
-    await authenticate(context, parts);
+    await identify(context);
     await next();
   });
   addSessionRoutes(app);

@@ -1,5 +1,6 @@
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { expect, test } from "vitest";
+import { apiCalls } from "../../src/cli/api-calls.ts";
 import { addCommands } from "../../src/cli/commands.ts";
 import { openRecordingShell, plainShell } from "../cli/recording-shell.ts";
 import { readDocument, rowsOf } from "./tables.ts";
@@ -41,9 +42,18 @@ test("docs/commands.md lists the commands that there are, with their words and o
   }
 });
 
+test("every command with a call of the operators' API is one that there is, and takes --url", () => {
+  for (const words of Object.keys(apiCalls)) {
+    const found = actions.find(({ usage }) => `${usage} `.startsWith(`${words} `));
+    expect([words, found?.options]).toEqual([words, expect.arrayContaining(["--url"])]);
+  }
+});
+
 test("--help names every action of every group", async () => {
   const { stdout } = await openRecordingShell("/")("--help");
-  expect(stdout).toContain("\n  account create|list|show|credit|disable|enable|price  ");
+  expect(stdout).toContain(
+    "\n  account create|list|show|credit|disable|enable|price|change|statement  ",
+  );
   for (const { usage } of actions) expect(stdout).toContain(usage.split(" ")[0]);
 });
 

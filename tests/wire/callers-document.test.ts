@@ -32,8 +32,8 @@ const compiled = new Map<string, ValidateFunction>();
 
 const requestOf = (path: string): ValidateFunction =>
   schemaAt("paths", path, "post", "requestBody", "content", "application/json", "schema");
-const answerOf = (path: string, type: string): ValidateFunction =>
-  schemaAt("paths", path, "post", "responses", "200", "content", type, "schema");
+const answerOf = (path: string, type: string, ...below: readonly string[]): ValidateFunction =>
+  schemaAt("paths", path, "post", "responses", "200", "content", type, "schema", ...below);
 
 const names = ["chat-completions", "responses", "messages"] as const;
 
@@ -105,7 +105,7 @@ describe("the OpenAPI document for callers", () => {
     const path = pathOf[format];
     const request = requestOf(path);
     const body = answerOf(path, "application/json");
-    const frame = answerOf(path, "text/event-stream");
+    const frame = answerOf(path, "text/event-stream", "properties", "data", "contentSchema");
     for (const file of requests)
       if (file.format === format)
         expect([file.name, problemsOf(request, readJson(file))]).toEqual([file.name, null]);

@@ -156,7 +156,7 @@ function operationOf(route: CallerRoute, partOf: (schema: z.ZodType) => Json): J
   const content = Object.entries(answers).map(([type, schema]) => {
     const isShaped = type === "application/json" && messagesAnswer !== undefined;
     const shapes = isShaped ? { anyOf: [partOf(schema), partOf(messagesAnswer)] } : partOf(schema);
-    return [type, { schema: shapes }];
+    return [type, { schema: type === "text/event-stream" ? eventOf(shapes) : shapes }];
   });
   const errors = route.path.startsWith("/v1/messages")
     ? partOf(messagesErrorBodySchema)
@@ -195,6 +195,19 @@ function operationOf(route: CallerRoute, partOf: (schema: z.ZodType) => Json): J
   };
 }
 
+/** One event of a stream, as its lines say it. */
+function eventOf(contentSchema: Json): Json {
+  return {
+    type: "object",
+    description: "one of the events; what its data says, as JSON, unless that is [DONE]",
+    required: ["data"],
+    properties: {
+      event: { type: "string" },
+      data: { type: "string", contentMediaType: "application/json", contentSchema },
+    },
+  };
+}
+
 function parameterOf(
   [name, parameter]: [string, Parameter],
   partOf: (schema: z.ZodType) => Json,
@@ -217,9 +230,11 @@ function headersOf(further: Readonly<Record<string, string>>): Json {
   );
 }
 
-/** Without what JSON Schema does not know, and what a format says already. */
+/** Without what a format says already; lists of one thing or none are written as generators of clients know them. */
 function simplify({ jsonSchema }: { readonly jsonSchema: Json }): void {
-  if (Array.isArray(jsonSchema["prefixItems"]) && jsonSchema["prefixItems"].length === 0)
-    delete jsonSchema["prefixItems"];
   if (jsonSchema["format"] === "date-time") delete jsonSchema["pattern"];
+  const places = jsonSchema["prefixItems"];
+  if (!Array.isArray(places) || places.length > 1) return;
+  delete jsonSchema["prefixItems"];
+  jsonSchema["items"] = (places[0] as unknown) ?? {};
 }

@@ -151,17 +151,6 @@ export function addRow(sums: UsageSums, row: Row, sign: 1 | -1): void {
   }
 }
 
-/** Adds sums to others. */
-export function addSums(to: UsageSums, more: UsageSums): UsageSums {
-  to.requests += more.requests;
-  to.inputTokens += more.inputTokens;
-  to.cachedInputTokens += more.cachedInputTokens;
-  to.outputTokens += more.outputTokens;
-  to.reasoningTokens += more.reasoningTokens;
-  to.chargedNanos += more.chargedNanos;
-  return to;
-}
-
 function wideOf(row: Row, column: string): bigint {
   return (bigOf(row, `${column}_high`) << 32n) + bigOf(row, `${column}_low`);
 }

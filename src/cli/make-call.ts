@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CommandUnknownOpts, CommanderError } from "@commander-js/extra-typings";
+import { type ApiCall, apiCalls, type Json, type Options } from "./api-calls.ts";
+import type { Definitions, Outcome, Shell } from "./command.ts";
+import type { Ask } from "./here-api.ts";
+import { formatTable } from "./text-table.ts";
+
+// Commands that have a call of the operators' API make it where `--url` names a service; what they print as JSON has
+// the members of the command, and those that the API adds. Newer commands are such a call on the ledger here, too.
+
+const askAgainMs = 500;
+
+/** Gives each command that has a call the option `--url`, by which it is made. */
+export function addUrl(
+  command: CommandUnknownOpts,
+  { finish, shell }: Definitions,
+  path: readonly string[],
+): void {
+  const callOf = apiCalls[path.join(" ")];
+  if (callOf === undefined) return;
+  command.option(
+    "--url <URL>",
+    "of a service's listener for operators, with TRIBUTARY_OPERATOR_TOKEN: there, and not on the ledger here",
+  );
+  command.hook("preAction", async (_command, action) => {
+    const options = optionsOf(action, shell);
+    if (options["url"] === undefined) return;
+    const call = callOf(action.args, options);
+    const { askAfar } = await import("./api.ts");
+    finish(await makeCall(askAfar(shell, options["url"]), call));
+    // What the command does with the ledger here is left out.
+    throw new CommanderError(0, "tributary.fromAfar", "");
+  });
+}
+
+/** What a command does that is a call of the API and nothing else: it is made on the ledger here. */
+export function callHere({ finish, shell }: Definitions): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const command = given.at(-1) as CommandUnknownOpts;
+    const call = apiCalls[wordsOf(command)]?.(command.args, optionsOf(command, shell));
+    if (call !== undefined) finish(await callOnLedger(shell, call));
+  };
+}
+
+async function callOnLedger(shell: Shell, call: ApiCall): Promise<Outcome> {
+  const { withApiHere } = await import("./here-api.ts");
+  return withApiHere(shell, (ask) => makeCall(ask, call));
+}
+
+/** Options of these commands are texts; `json` is there where the command prints a document. */
+function optionsOf(command: CommandUnknownOpts, { json }: Shell): Options {
+  const { json: _json, ...options } = command.opts();
+  return { ...(options as Options), ...(json ? { json: "" } : {}) };
+}
+
+/** `webhook create` */
+function wordsOf(command: CommandUnknownOpts): string {
+  const { parent } = command;
+  const isOfGroup = parent !== null && parent.parent !== null;
+  return isOfGroup ? `${wordsOf(parent)} ${command.name()}` : command.name();
+}
+
+async function makeCall(ask: Ask, call: ApiCall): Promise<Outcome> {
+  const { body, method, path, shown = (answer: Json) => answer, until } = call;
+  const now = typeof body === "function" ? await read(ask, path) : {};
+  const sent = typeof body === "function" ? body(now as Json) : body;
+  const begun = await read(ask, path, {
+    method,
+    ...(sent === undefined
+      ? {}
+      : { body: JSON.stringify(sent), headers: { "content-type": "application/json" } }),
+  });
+  const first = until === undefined ? begun : await ended(ask, until);
+  if (call.outcome !== undefined) return call.outcome(first);
+  let json = shown(first as Json);
+  if (!Array.isArray(json)) return { json, text: linesOf(json as Json) };
+  let { next_cursor: next } = first as Json;
+  while (typeof next === "string" && call.onePage !== true) {
+    const page = (await read(ask, `${path}?cursor=${next}`)) as Json;
+    json = [...(json as readonly unknown[]), ...(shown(page) as readonly unknown[])];
+    next = page["next_cursor"];
+  }
+  const rows = json as readonly Json[];
+  return { json, text: tableOf(call.cells === undefined ? rows : rows.map(call.cells)) };
+}
+
+/** What is told of something once it does not run any more. */
+async function ended(ask: Ask, path: string): Promise<unknown> {
+  for (;;) {
+    const told = (await read(ask, path)) as Json;
+    if (told["state"] !== "running") return told;
+    await sleep(askAgainMs);
+  }
+}
+
+/** What a call answers: JSON, or text where it is a file. */
+async function read(ask: Ask, path: string, init: RequestInit = {}): Promise<unknown> {
+  const { ensureWell } = await import("./api.ts");
+  const answer = await ask(path, init);
+  await ensureWell(answer);
+  const type = answer.headers.get("content-type") ?? "";
+  return type.startsWith("application/json") ? answer.json() : answer.text();
+}
+
+function linesOf(row: Json): string {
+  // What is shown once comes first, alone in its line, as of the command itself.
+  const secret = row["key"] ?? row["token"] ?? row["secret"];
+  const isSecret = typeof secret === "string" && /^(?:trib_|trop_|whsec_)/.test(secret);
+  const rest = Object.entries(row).filter(([, value]) => value !== secret);
+  return isSecret ? `${secret}\n` : formatTable(rest.map(([name, value]) => [name, cell(value)]));
+}
+
+function tableOf(rows: readonly Json[]): string {
+  const [first] = rows;
+  if (first === undefined) return "There is none.\n";
+  const names = Object.keys(first).filter((name) => !isObject(first[name]));
+  const heads = names.map((name) => name.toUpperCase().replaceAll("_", " "));
+  return formatTable([heads, ...rows.map((row) => names.map((name) => cell(row[name])))]);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
