@@ -23,6 +23,8 @@ export function withApiHere<Result>(
       prices: config.prices,
       privateAddresses: config.webhookPrivate,
       publicUrl: null,
+      scheme: "http",
+      clientOf: () => "",
       tries: { areTooMany: () => false, add: () => {} },
       service: noService,
       newId,

@@ -3,6 +3,7 @@ import { OperatorError } from "../ledger/operator-error.ts";
 import type { ShownKey } from "../ledger/ledger.ts";
 import type { KeyRecord } from "../ledger/records.ts";
 import { versionHeader } from "./if-match.ts";
+import { pageOfAll, pageParameters, pageSchema } from "./paging.ts";
 import {
   administer,
   bodyOf,
@@ -23,7 +24,7 @@ import {
 
 const accountParameter = idOf("acct_5nXbTrMv2kQ0aZe");
 const keyParameter = idOf("key_5nXbTrMv2kQ0aZe");
-const keys = z.object({ data: z.array(keySchema) }).openapi("Keys");
+const keys = pageSchema(keySchema, "Key");
 const answered = { status: 200, description: "the key", schema: keySchema } as const;
 
 const list = defineRoute(
@@ -32,9 +33,9 @@ const list = defineRoute(
     method: "get",
     path: "/accounts/{id}/keys",
     summary: "The keys of an account, oldest first, the revoked ones too",
-    request: { params: accountParameter },
+    request: { params: accountParameter, query: z.strictObject(pageParameters) },
   },
-  { status: 200, description: "the keys", schema: keys },
+  { status: 200, description: "a page of keys", schema: keys },
 );
 const create = defineRoute(
   "createKey",
@@ -54,6 +55,7 @@ const find = defineRoute(
     summary: "Whose a leaked key is, by its beginning",
     request: {
       query: z.strictObject({
+        ...pageParameters,
         prefix: z
           .string()
           .regex(
@@ -89,6 +91,7 @@ const rotate = defineRoute(
     summary: "Gives a key a new secret, shown once; the old one is good for overlap_seconds",
     request: {
       params: keyParameter,
+      headers: versionHeader,
       body: { content: { "application/json": { schema: rotationSchema } } },
     },
   },
@@ -100,7 +103,7 @@ const revoke = defineRoute(
     method: "delete",
     path: "/keys/{id}",
     summary: "Revokes a key: it is answered 401 from the next request on",
-    request: { params: keyParameter },
+    request: { params: keyParameter, headers: versionHeader },
   },
   answered,
 );
@@ -108,8 +111,8 @@ const revoke = defineRoute(
 /** Adds the routes about keys. */
 export function addKeyRoutes(app: OperatorApp): void {
   app.openapi(list, async (context) => {
-    const found = await context.get("ledger").listKeys(context.req.valid("param").id);
-    return context.json({ data: found.map(keyToJson) }, 200);
+    const all = await context.get("ledger").listKeys(context.req.valid("param").id);
+    return context.json(pageOfAll(all, context.req.valid("query"), keyToJson), 200);
   });
   app.openapi(create, async (context) => {
     const { name = "key", ...policy } = keyPatchOf(context.req.valid("json"));
@@ -118,8 +121,9 @@ export function addKeyRoutes(app: OperatorApp): void {
     return context.json(shownToJson(made), 200);
   });
   app.openapi(find, async (context) => {
-    const found = await context.get("ledger").findKeys(context.req.valid("query").prefix);
-    return context.json({ data: found.map(keyToJson) }, 200);
+    const { prefix, ...page } = context.req.valid("query");
+    const found = await context.get("ledger").findKeys(prefix);
+    return context.json(pageOfAll(found, page, keyToJson), 200);
   });
   app.openapi(show, async (context) =>
     context.json(keyToJson(await ensureKey(context, context.req.valid("param").id)), 200),

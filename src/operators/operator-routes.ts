@@ -9,7 +9,7 @@ import {
   type OperatorApp,
   timeOf,
 } from "./route.ts";
-import { numberOfCursor, pageOf, pageParameters, pageSchema } from "./paging.ts";
+import { numberOfCursor, pageOf, pageOfAll, pageParameters, pageSchema } from "./paging.ts";
 import {
   auditSchema,
   auditToJson,
@@ -21,11 +21,16 @@ import {
 
 const list = defineRoute(
   "listOperators",
-  { method: "get", path: "/operators", summary: "All operators, the revoked ones too" },
+  {
+    method: "get",
+    path: "/operators",
+    summary: "All operators, oldest first, the revoked ones too",
+    request: { query: z.strictObject(pageParameters) },
+  },
   {
     status: 200,
-    description: "the operators",
-    schema: z.object({ data: z.array(operatorSchema) }).openapi("Operators"),
+    description: "a page of operators",
+    schema: pageSchema(operatorSchema, "Operator"),
   },
 );
 const create = defineRoute(
@@ -84,8 +89,8 @@ const rotate = defineRoute(
 /** Adds the routes about operators and what they changed. */
 export function addOperatorRoutes(app: OperatorApp): void {
   app.openapi(list, async (context) => {
-    const operators = await context.get("ledger").listOperators();
-    return context.json({ data: operators.map(operatorToJson) }, 200);
+    const all = await context.get("ledger").listOperators();
+    return context.json(pageOfAll(all, context.req.valid("query"), operatorToJson), 200);
   });
   app.openapi(create, async (context) => {
     const { expires_at: expires, name, role } = context.req.valid("json");

@@ -65,6 +65,26 @@ export function pageOf<Row, Json>(
   };
 }
 
+/** One page of rows that are all there, the oldest first. */
+export function pageOfAll<Row extends { readonly id: string; readonly createdAtMs: number }, Json>(
+  all: readonly Row[],
+  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  toJson: (row: Row) => Json,
+): { data: Json[]; next_cursor: string | null } {
+  const after = startOf(cursor);
+  const sorted = all.toSorted(
+    (one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1),
+  );
+  const rows = sorted.filter(
+    ({ createdAtMs, id }) =>
+      after === null || createdAtMs > after.atMs || (createdAtMs === after.atMs && id > after.id),
+  );
+  return pageOf(rows, limit, {
+    toJson,
+    cursorOf: ({ createdAtMs, id }) => `${String(createdAtMs)}.${id}`,
+  });
+}
+
 /** A cursor as clients get it, who need not know what it says. */
 export function encodeCursor(text: string): string {
   return Buffer.from(text).toString("base64url");

@@ -62,7 +62,8 @@ export function defineRoute<
 ) {
   const least = leastRoles[operationId];
   return createRoute({
-    ...route,
+    // The type stays that of the route: handlers read the header by its name, as it is read of any request.
+    ...({ ...route, request: requestOf(operationId, route) } as Route),
     operationId,
     middleware: async (context: OperatorContext, next: () => Promise<void>) => {
       ensureRole(context, operationId);
@@ -85,6 +86,30 @@ export function defineRoute<
       "5XX": problemAnswer,
     },
   });
+}
+
+/** Changes that happen again with each call, under an idempotency-key too. */
+const alwaysAgain: readonly OperationId[] = [
+  "openSession",
+  "endSession",
+  "verify",
+  "rotateSealKey",
+];
+
+/** What the route takes, with the header that all changes have in common. */
+function requestOf(
+  operationId: OperationId,
+  { method, request }: Pick<RouteConfig, "method" | "request">,
+): RouteConfig["request"] {
+  if (method === "get" || alwaysAgain.includes(operationId)) return request;
+  const headers = z.object({
+    ...(request?.headers instanceof z.ZodObject ? request.headers.shape : {}),
+    "idempotency-key": z.string().optional().openapi({
+      description:
+        "1 to 255 visible ASCII characters: the change happens once, for 30 days; a repeat is answered as the first",
+    }),
+  });
+  return { ...request, headers };
 }
 
 /** A file as it is read, a piece at a time, as fast as it is taken. */

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ReplicaRecord } from "../ledger/administration/replica-administration.ts";
 import type { VerifyReport } from "../ledger/verify-journal.ts";
+import { pageSchema } from "./paging.ts";
 import { administer, defineRoute, type OperatorApp } from "./route.ts";
 import { verificationSchema } from "./schemas.ts";
 import {
@@ -11,11 +12,16 @@ import {
   settingToJson,
   statusSchema,
 } from "./service-schemas.ts";
+import { webhookToJson } from "./webhook-schemas.ts";
 import type { WatchedService } from "./watched-service.ts";
 
 const status = defineRoute(
   "showStatus",
-  { method: "get", path: "/status", summary: "The replicas that serve this ledger" },
+  {
+    method: "get",
+    path: "/status",
+    summary: "The replicas that serve this ledger, and webhooks that fail",
+  },
   { status: 200, description: "how they are", schema: statusSchema },
 );
 const drain = defineRoute(
@@ -38,7 +44,7 @@ const settings = defineRoute(
   {
     status: 200,
     description: "every setting; secrets are hidden",
-    schema: z.object({ data: z.array(settingSchema) }).openapi("Settings"),
+    schema: pageSchema(settingSchema, "Setting"),
   },
 );
 const deployment = defineRoute(
@@ -74,7 +80,8 @@ export function addServiceRoutes(
   const verification = openVerification(now);
   app.openapi(status, async (context) => {
     const own = await ownRecord(service, now());
-    const others = await context.get("ledger").listReplicas();
+    const ledger = context.get("ledger");
+    const [others, webhooks] = await Promise.all([ledger.listReplicas(), ledger.listWebhooks()]);
     const known = others.find(({ id }) => id === own.id);
     const replicas = [
       ...others.filter(({ id }) => id !== own.id),
@@ -86,6 +93,9 @@ export function addServiceRoutes(
         replica: own.id,
         version,
         replicas: replicas.map((replica) => replicaToJson(replica, asked)),
+        failing_webhooks: webhooks
+          .filter(({ failingSinceMs }) => failingSinceMs !== null)
+          .map(webhookToJson),
       },
       200,
     );
@@ -98,7 +108,7 @@ export function addServiceRoutes(
     return context.json(replicaToJson(replica, asked), 202);
   });
   app.openapi(settings, (context) =>
-    context.json({ data: service.settings().map(settingToJson) }, 200),
+    context.json({ data: service.settings().map(settingToJson), next_cursor: null }, 200),
   );
   app.openapi(deployment, async (context) => {
     const { contextTokens, kind, model, takesTools, url } = service.deployment();

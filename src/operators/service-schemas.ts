@@ -6,6 +6,7 @@ import type {
 } from "../ledger/administration/replica-administration.ts";
 import type { Receipt } from "../ledger/receipt.ts";
 import { receiptOfApi, receiptSchema } from "./schemas.ts";
+import { webhookSchema } from "./webhook-schemas.ts";
 import type { WatchedRefusal, WatchedSetting } from "./watched-service.ts";
 
 // What the API says of the service itself: what runs, replicas, settings, refusals.
@@ -111,6 +112,9 @@ export const statusSchema = z
     replicas: z
       .array(replicaSchema)
       .openapi({ description: "those that were seen in the last minute, oldest first" }),
+    failing_webhooks: z.array(webhookSchema).openapi({
+      description: "those of which an event used up its tries, until one comes through",
+    }),
   })
   .openapi("Status");
 

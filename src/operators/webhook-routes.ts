@@ -2,7 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { eventTypes } from "../ledger/event-record.ts";
 import type { WebhookRecord } from "../ledger/webhook.ts";
 import { type PrivateAddresses, urlProblem } from "../webhooks/endpoint-address.ts";
-import { numberOfCursor, pageOf, pageParameters, pageSchema } from "./paging.ts";
+import { numberOfCursor, pageOf, pageOfAll, pageParameters, pageSchema } from "./paging.ts";
+import { versionHeader } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
 import {
@@ -15,7 +16,6 @@ import {
   webhookPatchSchema,
   webhookRotationSchema,
   webhookSchema,
-  webhooksSchema,
   webhookToJson,
 } from "./webhook-schemas.ts";
 
@@ -29,8 +29,13 @@ const queued = {
 
 const list = defineRoute(
   "listWebhooks",
-  { method: "get", path: "/webhooks", summary: "All webhooks, oldest first" },
-  { status: 200, description: "the webhooks", schema: webhooksSchema },
+  {
+    method: "get",
+    path: "/webhooks",
+    summary: "All webhooks, oldest first",
+    request: { query: z.strictObject(pageParameters) },
+  },
+  { status: 200, description: "a page of webhooks", schema: pageSchema(webhookSchema, "Webhook") },
 );
 const create = defineRoute(
   "createWebhook",
@@ -58,7 +63,7 @@ const change = defineRoute(
     method: "patch",
     path: "/webhooks/{id}",
     summary: "Changes a webhook",
-    request: { params: idParameter, ...bodyOf(webhookPatchSchema) },
+    request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookPatchSchema) },
   },
   answered,
 );
@@ -68,7 +73,7 @@ const remove = defineRoute(
     method: "delete",
     path: "/webhooks/{id}",
     summary: "Takes a webhook away, with what it has not got yet",
-    request: { params: idParameter },
+    request: { params: idParameter, headers: versionHeader },
   },
   answered,
 );
@@ -78,7 +83,7 @@ const rotate = defineRoute(
     method: "post",
     path: "/webhooks/{id}/rotate",
     summary: "Replaces the secret of a webhook",
-    request: { params: idParameter, ...bodyOf(webhookRotationSchema) },
+    request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookRotationSchema) },
   },
   { status: 200, description: "the webhook with its secret", schema: shownWebhookSchema },
 );
@@ -147,8 +152,8 @@ export function addWebhookRoutes(
   { privateAddresses }: { readonly privateAddresses: PrivateAddresses },
 ): void {
   app.openapi(list, async (context) => {
-    const webhooks = await context.get("ledger").listWebhooks();
-    return context.json({ data: webhooks.map(webhookToJson), next_cursor: null }, 200);
+    const all = await context.get("ledger").listWebhooks();
+    return context.json(pageOfAll(all, context.req.valid("query"), webhookToJson), 200);
   });
   app.openapi(create, async (context) => {
     const { description = "", status = "active", types = null, url } = context.req.valid("json");

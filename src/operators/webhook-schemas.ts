@@ -37,7 +37,7 @@ export const webhookSchema = z
       .nullable()
       .openapi({ description: "until when the secret before the last rotation signs too" }),
     created_at: time,
-    version: z.int(),
+    version: z.int().openapi({ description: "goes up with each change; `If-Match` takes it" }),
   })
   .openapi("Webhook");
 
@@ -56,11 +56,6 @@ export function webhookToJson(webhook: WebhookRecord): z.infer<typeof webhookSch
     version: webhook.version,
   };
 }
-
-/** All webhooks. */
-export const webhooksSchema = z
-  .object({ data: z.array(webhookSchema), next_cursor: z.null() })
-  .openapi("Webhooks");
 
 /** A webhook with its secret. */
 export const shownWebhookSchema = webhookSchema

@@ -1,3 +1,5 @@
+import type { Page } from "./types.ts";
+
 /** A problem that the API answered, or that a request met on its way. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -46,6 +48,18 @@ export function onSessionEnd(callback: () => void): () => void {
 /** Reads from the API. */
 export function get<Answer>(path: string, call: Call = {}): Promise<Answer> {
   return send("GET", path, call);
+}
+
+/** Reads a whole list from the API, page by page. */
+export async function getAll<Row>(path: string, call: Call = {}): Promise<Page<Row>> {
+  const data: Row[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const query = { ...call.query, limit: 500, cursor };
+    const page: Page<Row> = await get(path, { ...call, query });
+    data.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return { data, next_cursor: null };
 }
 
 /** Changes something by the API. */

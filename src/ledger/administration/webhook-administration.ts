@@ -11,7 +11,7 @@ import {
   type WebhookRecord,
 } from "../webhook.ts";
 import { audit, type AuditFacts } from "./audit.ts";
-import type { ChangeContext } from "./changed-by.ts";
+import { type ChangeContext, ensureVersion } from "./changed-by.ts";
 import { addDelivery } from "./event-desk.ts";
 import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
 
@@ -78,7 +78,7 @@ export function* changeWebhook(
   { id, ...to }: WebhookPatch & { readonly id: string },
   context: ChangeContext,
 ): Steps<WebhookRecord> {
-  const before = webhookOf(yield* ensureWebhook(id, " for no key update"));
+  const before = yield* lockWebhook(id, context);
   const after = { ...before, ...settingsOf(to) };
   ensureSettings(after);
   yield* ask(
@@ -100,7 +100,7 @@ export function* deleteWebhook(
   { id }: { readonly id: string },
   context: ChangeContext,
 ): Steps<WebhookRecord> {
-  const before = webhookOf(yield* ensureWebhook(id, " for no key update"));
+  const before = yield* lockWebhook(id, context);
   yield* ask("update tributary.webhook set status = 'deleted' where id = $1", id);
   yield* audit(context, {
     action: "webhook.delete",
@@ -117,7 +117,7 @@ export function* rotateWebhook(
   context: ChangeContext,
 ): Steps<{ readonly record: WebhookRecord; readonly fingerprint: string }> {
   const { id, overlapMs, secret } = order;
-  const before = webhookOf(yield* ensureWebhook(id, " for no key update"));
+  const before = yield* lockWebhook(id, context);
   const untilMs = overlapMs === 0 ? null : context.nowMs + overlapMs;
   yield* ask(
     `update tributary.webhook set old_secret = ${overlapMs === 0 ? "null" : "secret"}, secret = $2,
@@ -240,6 +240,13 @@ const testType = "webhook.test";
 const findDelivery = `select ${eventColumns.replaceAll(/(\w+)/g, "e.$1")}, d.state, d.tries, d.next_at_ms, d.tried_at_ms,
     d.status_code, d.error, d.duration_ms
   from tributary.delivery d join tributary.event e on e.position = d.position where d.webhook_id = $1`;
+
+/** The webhook that is about to be changed, which has the version that the change was made for. */
+function* lockWebhook(id: string, context: ChangeContext): Steps<WebhookRecord> {
+  const webhook = webhookOf(yield* ensureWebhook(id, " for no key update"));
+  ensureVersion(webhook.version, context);
+  return webhook;
+}
 
 function* ensureWebhook(id: string, lock = ""): Steps<Row> {
   const row = yield* askOne(

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { get } from "../../api/client.ts";
+import { getAll } from "../../api/client.ts";
 import type { Account, Key } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { BudgetLeft } from "../../components/budget-figures.tsx";
@@ -38,7 +38,7 @@ const columns: readonly Column<Key>[] = [
 /** The keys of an account, with what can be done to each. */
 export function AccountKeys({ account }: { readonly account: Account }) {
   const load = useLoad(`keys ${account.id}`, (signal) =>
-    get<{ readonly data: readonly Key[] }>(`/accounts/${account.id}/keys`, { signal }),
+    getAll<Key>(`/accounts/${account.id}/keys`, { signal }),
   );
   const [making, setMaking] = useState(false);
   const dialogs = useKeyDialogs(load.reload);

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { get, send } from "../../api/client.ts";
+import { getAll, send } from "../../api/client.ts";
 import type { Operator, ShownOperator } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
@@ -15,9 +15,7 @@ import { useMay } from "../session.ts";
 
 /** Who may administer. */
 export function OperatorsPage() {
-  const load = useLoad("operators", (signal) =>
-    get<{ readonly data: readonly Operator[] }>("/operators", { signal }),
-  );
+  const load = useLoad("operators", (signal) => getAll<Operator>("/operators", { signal }));
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Operator | null>(null);
   const secret = useSecret("token");

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { get } from "../../api/client.ts";
+import { getAll } from "../../api/client.ts";
 import type { ShownWebhook, Webhook } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
@@ -27,9 +27,7 @@ interface Asked {
 
 /** Addresses that get what happens, and the deliveries of the one that the address of the page names. */
 export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
-  const load = useLoad("webhooks", (signal) =>
-    get<{ readonly data: readonly Webhook[] }>("/webhooks", { signal }),
-  );
+  const load = useLoad("webhooks", (signal) => getAll<Webhook>("/webhooks", { signal }));
   const [making, setMaking] = useState(false);
   const [asked, setAsked] = useState<Asked | null>(null);
   const secret = useSecret(
