@@ -7,25 +7,30 @@ import { OperatorError } from "./operator-error.ts";
 /** Throws unless the account can take this amount: its balance stays within the limit and never below what is held. */
 export function ensurePossible(account: Account, amountNanos: bigint): void {
   if (amountNanos === 0n)
-    throw new OperatorError("invalid_value", "An amount of 0 changes nothing. Give another one.");
+    throw new OperatorError("invalid_value", "An amount of 0 changes nothing. Give another one.", {
+      param: "amount",
+    });
   const after = account.balanceNanos + amountNanos;
-  if (after > limits.creditNanosMax) throw tooMuch();
+  if (after > limits.creditNanosMax) throw tooMuch("amount");
   if (after < account.heldNanos)
     throw new OperatorError(
       "not_possible",
       `At most ${formatCredit(account.balanceNanos - account.heldNanos)} can be taken back from ${account.id}: its balance is ${formatCredit(account.balanceNanos)}, of which running requests hold ${formatCredit(account.heldNanos)}.`,
+      { param: "amount" },
     );
 }
 
-/** Throws unless the ledger can add up this amount. */
-export function ensureAmount(amountNanos: bigint): void {
-  if (amountNanos > limits.creditNanosMax || amountNanos < -limits.creditNanosMax) throw tooMuch();
+/** Throws unless the ledger can add up this amount, which is in the field `param`. */
+export function ensureAmount(amountNanos: bigint, param = "amount"): void {
+  if (amountNanos > limits.creditNanosMax || amountNanos < -limits.creditNanosMax)
+    throw tooMuch(param);
 }
 
-function tooMuch(): OperatorError {
+function tooMuch(param: string): OperatorError {
   return new OperatorError(
     "invalid_value",
     `An account holds at most ${formatCredit(limits.creditNanosMax)} credits. Give a smaller amount.`,
+    { param },
   );
 }
 
@@ -35,6 +40,7 @@ export function ensureNote(note: string | null): void {
     throw new OperatorError(
       "invalid_value",
       `A note has at most ${String(limits.noteCharactersMax)} characters.`,
+      { param: "note" },
     );
 }
 
@@ -56,6 +62,7 @@ export function ensureName(noun: "account" | "key" | "operator", name: string): 
     throw new OperatorError(
       "invalid_value",
       `The name of an ${noun === "key" ? "API key" : noun} has 1 to ${String(limits.nameCharactersMax)} characters, none of them control characters.`,
+      { param: "name" },
     );
 }
 
@@ -72,14 +79,16 @@ function ensureLimit(name: string, limit: number | null | undefined, most: numbe
   throw new OperatorError(
     "invalid_value",
     `${name} is a whole number from 1 to ${String(most)}, or null for none of its own.`,
+    { param: `limits.${name}` },
   );
 }
 
-/** The error for an id that names no account. */
-export function unknownAccount(id: string): OperatorError {
+/** The error for an id that names no account; `param` is what has the id. */
+export function unknownAccount(id: string, param = "id"): OperatorError {
   return new OperatorError(
     "not_found",
     `There is no account ${id}. \`tributary account list\` shows the accounts of this ledger.`,
+    { param },
   );
 }
 
@@ -88,6 +97,7 @@ export function unknownKeyId(id: string): OperatorError {
   return new OperatorError(
     "not_found",
     `There is no key ${id}. \`tributary key list ACCOUNT\` shows the keys of an account.`,
+    { param: "id" },
   );
 }
 
@@ -95,6 +105,8 @@ export function unknownKeyId(id: string): OperatorError {
 export function ensureLowBalance(nanos: bigint | null): void {
   if (nanos === null) return;
   if (nanos < 0n)
-    throw new OperatorError("invalid_value", "A balance that is called low is 0 or more.");
-  ensureAmount(nanos);
+    throw new OperatorError("invalid_value", "A balance that is called low is 0 or more.", {
+      param: "low_balance_at",
+    });
+  ensureAmount(nanos, "low_balance_at");
 }

@@ -58,6 +58,7 @@ export function openStoreAdministration(
       throw new OperatorError(
         "not_found",
         `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer.`,
+        { param: "id" },
       );
     },
     ...administerUsage(run),

@@ -39,7 +39,8 @@ export function openOperatorApi(
   const app: OperatorApp = new OpenAPIHono<{ Variables: OperatorVariables }>({
     defaultHook: (result) => {
       if (result.success) return;
-      const [issue] = result.error.issues;
+      const [first] = result.error.issues;
+      const issue = first === undefined ? undefined : innermost(first);
       const param = issue === undefined ? "" : paramOf(issue);
       throw new ProblemError({
         status: 400,
@@ -137,6 +138,15 @@ function refuseBody(): never {
 
 type Issue = z.core.$ZodIssue;
 
+/** What is wrong in the one of several shapes that fits best; the issue itself where none does. */
+function innermost(issue: Issue): Issue {
+  if (issue.code !== "invalid_union") return issue;
+  const [best, next] = issue.errors.toSorted((one, other) => one.length - other.length);
+  const [inner] = best ?? [];
+  if (inner === undefined || best?.length === next?.length) return issue;
+  return { ...innermost(inner), path: [...issue.path, ...inner.path] };
+}
+
 function paramOf(issue: Issue): string {
   const path = issue.path.map(String);
   const [unknown] = issue.code === "unrecognized_keys" ? issue.keys : [];
@@ -145,7 +155,9 @@ function paramOf(issue: Issue): string {
 
 function wordsOf(issue: Issue): string {
   if (issue.code === "unrecognized_keys") return "is no field of this request. Leave it out";
-  if (issue.code === "invalid_type" && issue.input === undefined) return "is missing";
+  // What was there is not told, but in the message.
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
+    return "is missing";
   return issue.code === "custom" ? issue.message : `is not right: ${lowerFirst(issue.message)}`;
 }
 

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { OperatorError } from "../ledger/operator-error.ts";
+import { unknownKeyId } from "../ledger/operator-input.ts";
 import type { ShownKey } from "../ledger/ledger.ts";
 import type { KeyRecord } from "../ledger/records.ts";
 import { versionHeader } from "./if-match.ts";
@@ -152,5 +152,5 @@ function shownToJson({ record, secret }: ShownKey<string | null>) {
 async function ensureKey(context: OperatorContext, id: string): Promise<KeyRecord> {
   const key = await context.get("ledger").findKey(id);
   if (key !== null) return key;
-  throw new OperatorError("not_found", `There is no key ${id}.`);
+  throw unknownKeyId(id);
 }

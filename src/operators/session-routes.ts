@@ -17,12 +17,15 @@ export const sessionSchema = z
 
 /** What signs in: a token, or the code of a link that works once. */
 export const signInSchema = z
-  .union([
-    z.strictObject({ token: z.string().openapi({ description: "trop_..." }) }),
-    z.strictObject({
-      link: z.string().openapi({ description: "what a link has after #sign-in=" }),
-    }),
-  ])
+  .union(
+    [
+      z.strictObject({ token: z.string().openapi({ description: "trop_..." }) }),
+      z.strictObject({
+        link: z.string().openapi({ description: "what a link has after #sign-in=" }),
+      }),
+    ],
+    { error: "it has `token`, or `link`: what a link that signs in has after #sign-in=" },
+  )
   .openapi("SignIn");
 
 const session = { status: 200, description: "who asks", schema: sessionSchema } as const;

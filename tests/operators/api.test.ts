@@ -166,16 +166,9 @@ describe("what is wrong is said", () => {
     ["a missing field", "/accounts", {}, 400, "invalid_value", "name"],
     ["another type", "/accounts", { name: 7 }, 400, "invalid_value", "name"],
     ["no amount", "/accounts", { name: "a", credit: "ten" }, 400, "invalid_value", "credit"],
-    ["a negative start", "/accounts", { name: "a", credit: "-1" }, 400, "invalid_value", undefined],
+    ["a negative start", "/accounts", { name: "a", credit: "-1" }, 400, "invalid_value", "credit"],
     ["no JSON", "/accounts", "{", 400, "invalid_value", undefined],
-    [
-      "an unknown account",
-      "/accounts/acct_x/credits",
-      { amount: "1" },
-      404,
-      "not_found",
-      undefined,
-    ],
+    ["an unknown account", "/accounts/acct_x/credits", { amount: "1" }, 404, "not_found", "id"],
     [
       "too large a body",
       "/accounts",
@@ -189,8 +182,8 @@ describe("what is wrong is said", () => {
     ["an unknown parameter", "/accounts?color=red", undefined, 400, "invalid_value", "color"],
     ["no time", "/receipts?since=yesterday", undefined, 400, "invalid_value", "since"],
     ["no path", "/nothing", undefined, 404, "not_found", undefined],
-    ["an unknown receipt", "/receipts/req_x", undefined, 404, "not_found", undefined],
-    ["an unknown key", "/keys/key_x", undefined, 404, "not_found", undefined],
+    ["an unknown receipt", "/receipts/req_x", undefined, 404, "not_found", "id"],
+    ["an unknown key", "/keys/key_x", undefined, 404, "not_found", "id"],
   ])("%s", async (_name, path, body, status, code, param) => {
     const answer = await operators.ask(`/api/v1${path}`, { body });
     expect(answer).toMatchObject({

@@ -1,4 +1,4 @@
-import { get } from "../api/client.ts";
+import { getAll } from "../api/client.ts";
 import type { Operator } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
 import { linkTo } from "../place.ts";
@@ -6,7 +6,7 @@ import { linkTo } from "../place.ts";
 /** The names of operators by their ids, as far as they are there. */
 export function useOperatorNames(): ReadonlyMap<string, string> {
   const { data } = useLoad("names of operators", (signal) =>
-    get<{ readonly data: readonly Operator[] }>("/operators", { signal }),
+    getAll<Operator>("/operators", { signal }),
   );
   return new Map((data?.data ?? []).map(({ id, name }) => [id, name]));
 }

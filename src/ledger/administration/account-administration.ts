@@ -35,9 +35,11 @@ const find = `select ${accountColumns} from tributary.account where id = $1`;
 export function* createAccount(order: NewAccount, context: ChangeContext): Steps<Account> {
   const { creditNanos, id, name } = order;
   ensureName("account", name);
-  ensureAmount(creditNanos);
+  ensureAmount(creditNanos, "credit");
   if (creditNanos < 0n)
-    throw new OperatorError("invalid_value", "An account starts with a credit of 0 or more.");
+    throw new OperatorError("invalid_value", "An account starts with a credit of 0 or more.", {
+      param: "credit",
+    });
   yield* ask(
     `insert into tributary.account (id, name, status, balance_nanos, held_nanos, running, entries, created_at_ms)
      values ($1, $2, 'active', 0, 0, 0, 0, $3)`,

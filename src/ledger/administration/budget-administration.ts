@@ -21,12 +21,13 @@ export function patchedBudget(before: Budget | null, patch: Patch<Budget> | null
   };
   if (amountNanos === undefined || amountNanos < 0n || amountNanos > limits.creditNanosMax)
     throw invalid(
-      `budget.amount is an amount of credits from 0 to ${formatCredit(limits.creditNanosMax)}, such as "10".`,
+      "amount",
+      `is an amount of credits from 0 to ${formatCredit(limits.creditNanosMax)}, such as "10".`,
     );
   if (period === undefined || !periodLengths.includes(period))
-    throw invalid(`budget.period is one of ${periodLengths.join(", ")}.`);
+    throw invalid("period", `is one of ${periodLengths.join(", ")}.`);
   if (timezone === undefined || !isTimeZone(timezone))
-    throw invalid("budget.timezone is UTC, or a name such as Europe/Berlin.");
+    throw invalid("timezone", "is UTC, or a name such as Europe/Berlin.");
   return { amountNanos, period, timezone };
 }
 
@@ -182,6 +183,7 @@ function* askRow(sql: string, ...values: readonly StatementValue[]): Steps<Row> 
   return row;
 }
 
-function invalid(message: string): OperatorError {
-  return new OperatorError("invalid_value", message);
+function invalid(member: string, words: string): OperatorError {
+  const param = `budget.${member}`;
+  return new OperatorError("invalid_value", `${param} ${words}`, { param });
 }

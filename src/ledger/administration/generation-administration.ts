@@ -22,6 +22,7 @@ export function* cancelGeneration(
     throw new OperatorError(
       "not_found",
       `There is no request ${requestId} in this ledger. GET /generations lists what runs.`,
+      { param: "request_id" },
     );
   const receipt = receiptOf(row);
   const marked = yield* ask(
@@ -41,6 +42,7 @@ export function* cancelGeneration(
     throw new OperatorError(
       "not_possible",
       `Request ${requestId} has ended already. Its receipt says how.`,
+      { param: "request_id" },
     );
   return receipt.requestId;
 }

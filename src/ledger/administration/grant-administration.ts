@@ -20,12 +20,13 @@ export function patchedGrant(before: Grant | null, patch: Patch<Grant>): Grant {
   };
   if (amountNanos === undefined || amountNanos <= 0n || amountNanos > limits.creditNanosMax)
     throw invalid(
-      `grant.amount is an amount of credits above 0, at most ${formatCredit(limits.creditNanosMax)}, such as "10".`,
+      "amount",
+      `is an amount of credits above 0, at most ${formatCredit(limits.creditNanosMax)}, such as "10".`,
     );
   if (every === undefined || !grantPeriods.includes(every))
-    throw invalid(`grant.every is one of ${grantPeriods.join(", ")}.`);
+    throw invalid("every", `is one of ${grantPeriods.join(", ")}.`);
   if (timezone === undefined || !isTimeZone(timezone))
-    throw invalid("grant.timezone is UTC, or a name such as Europe/Berlin.");
+    throw invalid("timezone", "is UTC, or a name such as Europe/Berlin.");
   return { amountNanos, every, timezone, carryOver };
 }
 
@@ -145,6 +146,7 @@ function* move(
   yield { type: "move", movement: { accountId, actor: "service", ...rest, known } };
 }
 
-function invalid(message: string): OperatorError {
-  return new OperatorError("invalid_value", message);
+function invalid(member: string, words: string): OperatorError {
+  const param = `grant.${member}`;
+  return new OperatorError("invalid_value", `${param} ${words}`, { param });
 }

@@ -49,7 +49,9 @@ export interface NewKey extends KeyPolicy {
 export function* createKey(order: NewKey, context: ChangeContext): Steps<KeyRecord> {
   yield* ensureAccount(order.accountId);
   if (typeof order.expiresAtMs === "number" && order.expiresAtMs <= context.nowMs)
-    throw new OperatorError("invalid_value", "expires_at is over. Name a time to come, or none.");
+    throw new OperatorError("invalid_value", "expires_at is over. Name a time to come, or none.", {
+      param: "expires_at",
+    });
   const row = yield* askOne(
     `insert into tributary.api_key (id, account_id, name, secret_hash, created_at_ms) values ($1, $2, $3, $4, $5)
      returning ${keyColumns}`,
@@ -103,7 +105,9 @@ export function* rotateKey(
   if (before.revokedAtMs !== null) throw revoked(before);
   const most = limits.rotationOverlapSecondsMax;
   if (!Number.isSafeInteger(overlapMs) || overlapMs < 0 || overlapMs > most * 1_000)
-    throw new OperatorError("invalid_value", `overlap_seconds is 0 to ${String(most)}.`);
+    throw new OperatorError("invalid_value", `overlap_seconds is 0 to ${String(most)}.`, {
+      param: "overlap_seconds",
+    });
   const previousUntilMs = context.nowMs + overlapMs;
   yield* ask(
     `update tributary.api_key set previous_hash = secret_hash, previous_until_ms = $2, secret_hash = $3,
@@ -202,7 +206,9 @@ function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   ensureName("key", after.name);
   ensureLimits(after.limits);
   if (after.scopes.length === 0)
-    throw new OperatorError("invalid_value", "scopes has `generate`, `read` or both.");
+    throw new OperatorError("invalid_value", "scopes has `generate`, `read` or both.", {
+      param: "scopes",
+    });
   return after;
 }
 
@@ -262,6 +268,7 @@ function revoked({ id }: KeyRecord): OperatorError {
   return new OperatorError(
     "not_possible",
     `The key ${id} has been revoked, which is for good. Make another key for its account.`,
+    { param: "id" },
   );
 }
 

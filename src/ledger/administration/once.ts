@@ -14,12 +14,14 @@ export function* runOnce<Value>(
   begin: () => Steps<Value>,
 ): Steps<Value> {
   const { bodyHash, key, route } = once;
+  const param = "idempotency-key";
   // Another transaction under this key has to be over, or its answer could not be seen.
   const [free] = yield { type: "try-lock", name: `${actor} ${route} ${key}` };
   if (free === undefined)
     throw new OperatorError(
       "idempotency_in_progress",
       "A request with this idempotency-key is still running. Repeat it in a few seconds.",
+      { param },
     );
   const kept = yield* askOne(
     `select body_hash, answer_json from tributary.kept_answer
@@ -34,6 +36,7 @@ export function* runOnce<Value>(
       throw new OperatorError(
         "idempotency_conflict",
         "This idempotency-key was used for a request with another body. Use a fresh key for each change.",
+        { param },
       );
     // `jsonOf` wrote it, from a value of this change.
     return valueOf(textOf(kept, "answer_json")) as Value;

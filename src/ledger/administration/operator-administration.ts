@@ -57,6 +57,7 @@ export function* createOperator(order: NewOperator, context: ChangeContext): Ste
     throw new OperatorError(
       "invalid_value",
       "The token would have expired already. Name a later time.",
+      { param: "expires_at" },
     );
   const operator = yield* insertOperator(order, context);
   yield* ask(
@@ -85,6 +86,7 @@ export function* insertOperator(
     throw new OperatorError(
       "not_possible",
       `There is an operator ${JSON.stringify(name)} already. Give another name, or revoke that one first.`,
+      { param: "name" },
     );
   yield* ask(
     "insert into tributary.operator (id, name, role, created_at_ms) values ($1, $2, $3, $4)",
@@ -123,6 +125,7 @@ export function* revokeOperator(
     throw new OperatorError(
       "not_found",
       `There is no operator ${id}. \`tributary operator list\` shows the operators of this ledger.`,
+      { param: "id" },
     );
   const before = operatorOf(row);
   if (before.revokedAtMs !== null) return before;

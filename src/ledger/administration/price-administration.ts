@@ -99,6 +99,7 @@ export function* createPriceList(
     throw new OperatorError(
       "not_possible",
       `There is a price list ${JSON.stringify(name)} already. Change it, or give another name.`,
+      { param: "name" },
     );
   for (const price of prices) yield* insertPrice(name, price);
   yield* audit(context, {
@@ -140,6 +141,7 @@ export function* changePriceList(
       throw new OperatorError(
         "not_possible",
         `${timeText(price.effectiveFromMs)} is in the past: a price that has begun is neither changed nor added. Leave \`effective_from\` out to change the prices from now on.`,
+        { param: "prices" },
       );
     return true;
   });
@@ -164,7 +166,8 @@ export function* changePriceList(
 
 /** Throws where accounts cannot have this list: there is none of that name. `default` there is always. */
 export function* ensurePriceList(name: string): Steps<void> {
-  if (name !== defaultPriceList && (yield* findList(name)) === null) throw unknownPriceList(name);
+  if (name !== defaultPriceList && (yield* findList(name)) === null)
+    throw unknownPriceList(name, "price_list");
 }
 
 /** From when `default` is the ledger's own, in milliseconds since 1970; null: it is the prices of the settings. */
@@ -251,6 +254,7 @@ function ensureListName(name: string): void {
     return;
   throw invalid(
     `The name of a price list has 1 to ${String(limits.priceListNameMax)} letters, digits, spaces, dots, hyphens and underscores, and begins with a letter or digit.`,
+    "name",
   );
 }
 
@@ -277,15 +281,16 @@ function timeText(atMs: number | null): string {
   return atMs === null ? "the start" : new Date(atMs).toISOString();
 }
 
-function invalid(message: string): OperatorError {
-  return new OperatorError("invalid_value", message);
+function invalid(message: string, param = "prices"): OperatorError {
+  return new OperatorError("invalid_value", message, { param });
 }
 
-function unknownPriceList(name: string): OperatorError {
+function unknownPriceList(name: string, param = "name"): OperatorError {
   return new OperatorError(
     "not_found",
     name === defaultPriceList
       ? "The price list `default` is the prices of the settings as long as the ledger has none of that name. Make it first."
       : `There is no price list ${JSON.stringify(name)}. \`tributary price list\` shows those that there are.`,
+    { param },
   );
 }

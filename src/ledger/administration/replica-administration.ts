@@ -88,6 +88,7 @@ export function* drainReplica(
     throw new OperatorError(
       "not_found",
       `No replica ${id} was seen in the last minute. GET /status lists those that were.`,
+      { param: "id" },
     );
   const replica = replicaOf(row);
   const after = { host: replica.facts.host, process: replica.facts.processId };

@@ -190,5 +190,6 @@ function* findActiveOperator(id: string): Steps<OperatorRecord> {
   throw new OperatorError(
     "not_found",
     `There is no operator ${id}, or it was revoked. \`tributary operator list\` shows those that there are.`,
+    { param: "id" },
   );
 }

@@ -257,6 +257,7 @@ function* ensureWebhook(id: string, lock = ""): Steps<Row> {
   throw new OperatorError(
     "not_found",
     `There is no webhook ${id}. \`GET /api/v1/webhooks\` lists those of this service.`,
+    { param: "id" },
   );
 }
 
@@ -266,6 +267,7 @@ function* ensureDelivery(id: string, eventId: string): Steps<DeliveryRecord> {
   throw new OperatorError(
     "not_found",
     `There is no delivery of ${eventId} to ${id}. Events are kept for ${String(limits.eventsKeptMs / 86_400_000)} days.`,
+    { param: "event" },
   );
 }
 
@@ -274,6 +276,7 @@ function ensureActive({ id, status }: WebhookRecord): void {
     throw new OperatorError(
       "not_possible",
       `${id} is paused. Set its status to active, and nothing needs to be sent again: what has happened meanwhile follows.`,
+      { param: "id" },
     );
 }
 
@@ -282,17 +285,20 @@ function ensureSettings({ description, types, url }: WebhookSettings): void {
     throw new OperatorError(
       "invalid_value",
       `The url of a webhook has at most ${String(limits.webhookUrlCharactersMax)} characters.`,
+      { param: "url" },
     );
   if (description.length > limits.noteCharactersMax)
     throw new OperatorError(
       "invalid_value",
       `The description of a webhook has at most ${String(limits.noteCharactersMax)} characters.`,
+      { param: "description" },
     );
   const unknown = types?.find((type) => !(eventTypes as readonly string[]).includes(type));
   if (unknown !== undefined || types?.length === 0)
     throw new OperatorError(
       "invalid_value",
       `${unknown === undefined ? "No type" : JSON.stringify(unknown)} is no type of event. There are ${eventTypes.join(", ")}; null means all.`,
+      { param: "types" },
     );
 }
 

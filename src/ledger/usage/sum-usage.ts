@@ -30,7 +30,7 @@ export interface UsagePage {
 export function* pageUsage(query: UsageQuery): Steps<UsagePage | null> {
   const { accountId } = query;
   if (accountId !== null && (yield* askOne(findAccount, accountId)) === null)
-    throw unknownAccount(accountId);
+    throw unknownAccount(accountId, "account");
   const unsummed = yield* readUnsummed(accountId);
   const bounds = yield* boundsOf(query, unsummed);
   if (bounds === null) return { rows: [], nextMs: null };
