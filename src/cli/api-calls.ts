@@ -1,4 +1,5 @@
 import { misuse, type Outcome } from "./command.ts";
+import { ofEachAccount } from "./of-each-account.ts";
 import { readFutureTime, readTime } from "./read-time.ts";
 
 /** Options as they were given, by their names. */
@@ -207,11 +208,6 @@ export const apiCalls: Readonly<
   }),
   "seal rotate": () => ({ method: "POST", path: "/seal_keys" }),
 };
-
-/** One grouping is of each account, as the command always was; two are as they are named. */
-export function ofEachAccount(by: string): string {
-  return by.includes(",") || by === "account" ? by : `account,${by}`;
-}
 
 /** Prices as the options of a command name them. */
 function pricesOf(options: Options) {

@@ -84,11 +84,11 @@ async function makeCall(ask: Ask, call: ApiCall): Promise<Outcome> {
   return { json, text: tableOf(call.cells === undefined ? rows : rows.map(call.cells)) };
 }
 
-/** What is told of something once it does not run any more. */
+/** What a path answers of something once it does not run any more. */
 async function ended(ask: Ask, path: string): Promise<unknown> {
   for (;;) {
-    const told = (await read(ask, path)) as Json;
-    if (told["state"] !== "running") return told;
+    const answer = (await read(ask, path)) as Json;
+    if (answer["state"] !== "running") return answer;
     await sleep(askAgainMs);
   }
 }

@@ -9,7 +9,7 @@ export function addWebhookCommands(definitions: Definitions): void {
   const call = callHere(definitions);
   const webhook = program
     .command("webhook")
-    .summary("addresses that are told what happens")
+    .summary("addresses that get what happens")
     .description(
       "Webhooks: addresses that get events, signed, such as an account's low balance (docs/webhooks.md). --json prints what the operators' API answers.",
     );

@@ -155,7 +155,7 @@ function paramOf(issue: Issue): string {
 
 function wordsOf(issue: Issue): string {
   if (issue.code === "unrecognized_keys") return "is no field of this request. Leave it out";
-  // What was there is not told, but in the message.
+  // The issue does not have what was there, but its message says it.
   if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
     return "is missing";
   return issue.code === "custom" ? issue.message : `is not right: ${lowerFirst(issue.message)}`;
