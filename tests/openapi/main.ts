@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { installForPython, installFromNpm } from "../agents/install.ts";
-import { doPythonRecipe, doTypescriptRecipe } from "./generated-clients.ts";
+import { doPythonRecipes, doTypescriptRecipes } from "./generated-clients.ts";
 import { callerExceptions, checks, type Exceptions, operatorExceptions } from "./exceptions.ts";
 import { nodeTools, pythonTools } from "./packages.ts";
 import { runTool } from "./run-tool.ts";
@@ -56,8 +56,8 @@ async function tryStore(store: Store): Promise<void> {
     await tryDocument(document, store);
   }
   if (store === "postgres") return;
-  report("a TypeScript client", await doTypescriptRecipe(served, { node, scratch }));
-  report("a Python client", await doPythonRecipe(served, { python, scratch }));
+  report("TypeScript clients", await doTypescriptRecipes(served, { node, scratch }));
+  report("Python clients", await doPythonRecipes(served, { python, scratch }));
 }
 
 async function documentsOf(served: Served): Promise<readonly Document[]> {

@@ -14,6 +14,7 @@ import {
   openaiErrorBodySchema,
   openaiErrorSchema,
 } from "./schemas/error.ts";
+import { nameSchemas } from "./name-schemas.ts";
 import { messageBodySchema, messagesStreamEventSchema } from "./schemas/messages.ts";
 import {
   chatCompletionsRequestSchema,
@@ -125,7 +126,7 @@ export function buildCallersDocument(): Json {
         bearer: { type: "http", scheme: "bearer", description: "a key: trib_..." },
         key: { type: "apiKey", in: "header", name: "x-api-key", description: "the same" },
       },
-      schemas: inline(Object.fromEntries(named)),
+      schemas: nameSchemas(inline(Object.fromEntries(named)) as Record<string, Json>),
     },
   };
 }
