@@ -12,6 +12,7 @@ import {
   type OperatorApp,
   type OperatorContext,
 } from "./route.ts";
+import { showOnce } from "./schemas.ts";
 import {
   keyPatchOf,
   keyPatchSchema,
@@ -146,7 +147,7 @@ export function addKeyRoutes(app: OperatorApp): void {
 }
 
 function shownToJson({ record, secret }: ShownKey<string | null>) {
-  return { ...keyToJson(record), secret, secret_shown: secret === null };
+  return { ...keyToJson(record), ...showOnce(secret) };
 }
 
 async function ensureKey(context: OperatorContext, id: string): Promise<KeyRecord> {

@@ -16,6 +16,7 @@ import {
   newOperatorSchema,
   operatorSchema,
   operatorToJson,
+  showOnce,
   shownOperatorSchema,
 } from "./schemas.ts";
 
@@ -97,7 +98,7 @@ export function addOperatorRoutes(app: OperatorApp): void {
     const ledger = await administer(context);
     const order = { name, role, expiresAtMs: timeOf(expires) };
     const { record, secret } = await ledger.createOperator(order);
-    return context.json({ ...operatorToJson(record), secret, secret_shown: secret === null }, 200);
+    return context.json({ ...operatorToJson(record), ...showOnce(secret) }, 200);
   });
   app.openapi(revoke, async (context) => {
     const ledger = await administer(context);

@@ -1,11 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import { parseCredit } from "../admission/price.ts";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import type { Receipt } from "../ledger/receipt.ts";
 import { fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
 import { usageLines, type UsagePrint } from "../ledger/usage/usage-json.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
-import { ProblemError } from "./problem.ts";
 import {
   answerFile,
   answerText,
@@ -15,7 +13,7 @@ import {
   type OperatorApp,
   timeOf,
 } from "./route.ts";
-import { receiptOfApi, receiptSchema } from "./schemas.ts";
+import { amount, receiptOfApi, receiptSchema } from "./schemas.ts";
 import { usageParameters, usageSumsSchema } from "./usage-schemas.ts";
 
 const usage = defineRoute(
@@ -51,7 +49,7 @@ const receipts = defineRoute(
           .optional()
           .openapi({ description: "requests that were admitted from then on" }),
         until: instant.optional().openapi({ description: "requests that were admitted before" }),
-        charged_at_least: z.string().optional().openapi({ example: "0.5" }),
+        charged_at_least: amount.optional(),
       }),
     },
   },
@@ -121,7 +119,7 @@ export function addReportRoutes(app: OperatorApp): void {
       label: query.label ?? null,
       sinceMs: timeOf(query.since),
       untilMs: timeOf(query.until),
-      chargedAtLeastNanos: amountOf(query.charged_at_least),
+      chargedAtLeastNanos: query.charged_at_least ?? null,
     };
     const type = fileTypeOf(context.req.header("accept"));
     if (type !== null) {
@@ -154,16 +152,4 @@ function receiptPage(
 /** Where a page that begins behind this receipt begins. */
 export function receiptCursor({ admittedAtMs, requestId }: Receipt): string {
   return `${String(admittedAtMs)}.${requestId}`;
-}
-
-function amountOf(text: string | undefined): bigint | null {
-  if (text === undefined) return null;
-  const nanos = parseCredit(text);
-  if (nanos !== null) return nanos;
-  throw new ProblemError({
-    status: 400,
-    code: "invalid_value",
-    detail: "`charged_at_least` is no amount of credits: write it as 10 or 0.25.",
-    param: "charged_at_least",
-  });
 }

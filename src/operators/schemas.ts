@@ -212,6 +212,11 @@ export const creditSchema = z
   })
   .openapi("Credit");
 
+/** The secret as `shownOnce` has it. */
+export function showOnce(secret: string | null): { secret: string | null; secret_shown: boolean } {
+  return { secret, secret_shown: secret === null };
+}
+
 /** A secret that is shown once: null, and `secret_shown`, where this repeats the request that showed it. */
 export const shownOnce = {
   secret: z.string().nullable().openapi({ description: "shown once; only its hash is stored" }),

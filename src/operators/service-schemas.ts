@@ -5,13 +5,12 @@ import type {
   ReplicaRecord,
 } from "../ledger/administration/replica-administration.ts";
 import type { Receipt } from "../ledger/receipt.ts";
-import { receiptOfApi, receiptSchema } from "./schemas.ts";
+import { isoTime, receiptOfApi, receiptSchema, time } from "./schemas.ts";
 import { webhookSchema } from "./webhook-schemas.ts";
 import type { WatchedRefusal, WatchedSetting } from "./watched-service.ts";
 
 // What the API says of the service itself: what runs, replicas, settings, refusals.
 
-const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
 const reasons = z
   .record(z.string(), z.string())
   .openapi({ description: "why it would not serve a request now; {} when it would" });
@@ -154,8 +153,4 @@ export function settingToJson(setting: WatchedSetting): z.infer<typeof settingSc
 function fingerprintOf(settings: ReplicaFacts["settings"]): string {
   const sorted = Object.entries(settings).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(sorted)).digest("hex").slice(0, 16);
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,15 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import { bodyOf, defineRoute, type OperatorApp } from "./route.ts";
-import { operatorSchema, operatorToJson } from "./schemas.ts";
+import { isoTime, operatorSchema, operatorToJson, time } from "./schemas.ts";
 import { signIn, type SignInParts, signOut } from "./sign-in.ts";
 
 /** Who asks. */
 export const sessionSchema = z
   .object({
     operator: operatorSchema,
-    expires_at: z.iso
-      .datetime()
+    expires_at: time
       .nullable()
       .openapi({ description: "when the session ends; null: asked with a token" }),
   })
@@ -84,6 +83,6 @@ export function addSessionRoutes(app: OperatorApp): void {
 function toJson({ expiresAtMs, operator }: SessionRecord): z.infer<typeof sessionSchema> {
   return {
     operator: operatorToJson(operator),
-    expires_at: new Date(expiresAtMs).toISOString(),
+    expires_at: isoTime(expiresAtMs),
   };
 }

@@ -1,8 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { statementFormOf, statementForms, writeStatement } from "../ledger/statement-text.ts";
 import { defineRoute, type OperatorApp } from "./route.ts";
-
-const credits = z.string().openapi({ description: "credits, as a decimal string" });
+import { credits } from "./schemas.ts";
 
 /** What moved the balance of an account in a month. */
 export const statementSchema = z

@@ -1,15 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import { limits } from "../limits.ts";
-import { isTimeZone } from "../ledger/periods.ts";
 import { groupingsOf, usageGroupings } from "../ledger/usage/usage-query.ts";
 import { pageParameters } from "./paging.ts";
 import { instant } from "./route.ts";
+import { time, timezone } from "./schemas.ts";
 
 const count = z.int().min(0);
 const latency = count.nullable().openapi({
   description: "milliseconds, right to a factor of two; null where no request has it",
 });
-const time = z.iso.datetime();
 
 /** The requests of one group, added up. Beside what was asked for as `by` no group is there. */
 export const usageSchema = z
@@ -70,11 +69,6 @@ const groupings = z
     return z.NEVER;
   })
   .openapi({ type: "string", example: "day,account" });
-
-const timezone = z
-  .string()
-  .refine((name) => isTimeZone(name), "is no time zone: write it as UTC or Europe/Berlin")
-  .openapi({ description: "of days and months, a name of the IANA database" });
 
 /** What of usage to add up. */
 export const usageParameters = z.strictObject({

@@ -6,6 +6,7 @@ import { numberOfCursor, pageOf, pageOfAll, pageParameters, pageSchema } from ".
 import { versionHeader } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
 import { administer, bodyOf, defineRoute, idOf, type OperatorApp } from "./route.ts";
+import { showOnce } from "./schemas.ts";
 import {
   deliverySchema,
   deliveryToJson,
@@ -230,8 +231,7 @@ function addDeliveryRoutes(app: OperatorApp): void {
 }
 
 function shown(made: { readonly record: WebhookRecord; readonly secret: string | null }) {
-  const { record, secret } = made;
-  return { ...webhookToJson(record), secret, secret_shown: secret === null };
+  return { ...webhookToJson(made.record), ...showOnce(made.secret) };
 }
 
 function ensureUrl(url: string, privateAddresses: PrivateAddresses): void {

@@ -3,10 +3,10 @@ import { type EventRecord, eventToJson, eventTypes } from "../ledger/event-recor
 import type { DeliveryRecord, WebhookRecord } from "../ledger/webhook.ts";
 import { limits } from "../limits.ts";
 import { encodeCursor } from "./paging.ts";
+import { isoTime, isoTimeOrNull, shownOnce, time } from "./schemas.ts";
 
 // What the routes about webhooks and events take and answer.
 
-const time = z.iso.datetime().openapi({ description: "RFC 3339, in UTC" });
 const url = z.string().min(1).max(limits.webhookUrlCharactersMax).openapi({
   description: "https, or http where private networks are allowed",
   example: "https://shop.example/tributary-events",
@@ -60,34 +60,25 @@ export function webhookToJson(webhook: WebhookRecord): z.infer<typeof webhookSch
 /** A webhook with its secret. */
 export const shownWebhookSchema = webhookSchema
   .extend({
-    secret: z
-      .string()
-      .nullable()
-      .openapi({ description: "whsec_..., for the receiver to verify by; shown once" }),
-    secret_shown: z.boolean().openapi({
-      description: "true where an earlier request with this idempotency-key showed it",
+    ...shownOnce,
+    secret: shownOnce.secret.openapi({
+      description: "whsec_..., for the receiver to verify by; shown once",
     }),
   })
   .openapi("ShownWebhook");
 
+const settings = {
+  description: description.optional(),
+  types: types.optional(),
+  status: status.optional(),
+};
+
 /** A webhook to make. */
-export const newWebhookSchema = z
-  .strictObject({
-    url,
-    description: description.optional(),
-    types: types.optional(),
-    status: status.optional(),
-  })
-  .openapi("NewWebhook");
+export const newWebhookSchema = z.strictObject({ url, ...settings }).openapi("NewWebhook");
 
 /** What of a webhook to change. */
 export const webhookPatchSchema = z
-  .strictObject({
-    url: url.optional(),
-    description: description.optional(),
-    types: types.optional(),
-    status: status.optional(),
-  })
+  .strictObject({ url: url.optional(), ...settings })
   .openapi("WebhookPatch");
 
 /** How a secret is replaced. */
@@ -172,12 +163,4 @@ export function deliveryToJson(delivery: DeliveryRecord): z.infer<typeof deliver
     error: delivery.error,
     duration_ms: delivery.durationMs,
   };
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-function isoTimeOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoTime(ms);
 }
