@@ -13,10 +13,20 @@ let service: TestService;
 beforeAll(async () => {
   service = await startService({
     deployment: { contextTokens: null },
-    environment: { TRIBUTARY_REQUESTS_PER_MINUTE: "100000" },
+    environment: {
+      TRIBUTARY_REQUESTS_PER_MINUTE: "100000",
+      TRIBUTARY_TRUSTED_PROXIES: "127.0.0.1, ::1",
+    },
   });
 });
 afterAll(() => service[Symbol.asyncDispose]());
+
+let addresses = 0;
+/** A header that makes requests those of an address of their own: wrong keys of one address are bounded. */
+function fromElsewhere(): Readonly<Record<string, string>> {
+  addresses += 1;
+  return { "x-forwarded-for": `192.0.2.${String(addresses)}` };
+}
 
 /** A post that must be refused so, and leave nothing behind. */
 async function refused(
@@ -340,8 +350,10 @@ describe("keys", () => {
       { "x-api-key": half(secret) },
       { "x-api-key": `Bearer ${secret}` },
     ];
+    const elsewhere = fromElsewhere();
     await withoutTrace(service, async () => {
-      for (const headers of wrongs) {
+      for (const wrong of wrongs) {
+        const headers = { ...wrong, ...elsewhere };
         // What no limit lets pass: the body must not matter.
         const response = await service.post(path, "x", { key: null, headers });
         await expectRefusal(response, { code: "authentication", shape: shapeOf(path), says });
@@ -376,24 +388,30 @@ describe("keys", () => {
     const fails = messages
       ? { "x-api-key": bad, authorization: `Bearer ${good}` }
       : { "x-api-key": good, authorization: `Bearer ${bad}` };
-    await refused(path, body, { code: "authentication", says }, { key: null, headers: fails });
+    await refused(
+      path,
+      body,
+      { code: "authentication", says },
+      { key: null, headers: { ...fails, ...fromElsewhere() } },
+    );
   });
 
   it.each(doors)("of $name are refused once revoked, and 403 when disabled", async (door) => {
     const { key, accountId } = await service.newKey("10");
     const { record, secret } = await service.ledger.createKey(accountId, "second");
     const { path, body } = door;
+    const headers = fromElsewhere();
     expect((await service.post(path, body, { key: secret })).status).toBe(200);
     await service.settledCredit(accountId);
     await service.ledger.revokeKey(record.id);
     const revoked = { code: "authentication", says: /revoked. Ask the operator/ } as const;
-    await refused(path, body, revoked, { key: secret });
+    await refused(path, body, revoked, { key: secret, headers });
     expect((await service.post(path, body, { key })).status).toBe(200);
     await service.settledCredit(accountId);
     await service.ledger.setAccountStatus(accountId, "disabled");
     const disabled = { code: "account_disabled", says: /disabled. Ask the operator/ } as const;
     await refused(path, body, disabled, { key });
-    await refused(path, body, revoked, { key: secret });
+    await refused(path, body, revoked, { key: secret, headers });
     await service.ledger.setAccountStatus(accountId, "active");
     expect((await service.post(path, body, { key })).status).toBe(200);
     await service.settledCredit(accountId);
