@@ -8,6 +8,7 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   streams          500, 1,000 and 1,500 streams of 20 chunks a second
   processes        several processes on one SQLite ledger
   ledger           the ledger's steps in each store; with --against their CPU before and now, in turns
+  telemetry        what is sent by OpenTelemetry, for a request
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
 --rounds N         --seconds N (a window) --minutes N (at most)
@@ -57,6 +58,9 @@ if (what === "engine") {
     seconds: positive(values.seconds, 4),
     against: values.against ?? null,
   });
+} else if (what === "telemetry") {
+  const { benchTelemetry } = await import("./telemetry.ts");
+  await benchTelemetry();
 } else if (what === "ledger") {
   const { benchLedger } = await import("./ledger.ts");
   const { compareLedgers } = await import("./ledger-arms.ts");

@@ -372,6 +372,8 @@ export const limits = {
   readinessMs: 2_000,
   /** How long what they answered counts: whoever asks /readyz more often than balancers do costs them nothing. */
   readinessHeldMs: 1_000,
+  /** How long the end of a process waits for a collector to take what is left: one that is there answers in milliseconds. */
+  telemetryFlushMs: 3_000,
   /** How long the text of /metrics counts: making it takes 0.1 ms, and it is asked for without a key. */
   metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */

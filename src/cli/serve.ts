@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Gateway } from "../gateway.ts";
 import type { ProcessesParts } from "../processes/open-processes.ts";
 import { openLog, openStandardOutput } from "../telemetry/log.ts";
-import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
+import type { ServiceTelemetry } from "../telemetry/telemetry.ts";
 import { quietTimers } from "../timers.ts";
 import type { OperatorServer } from "../operators/operator-server.ts";
 import { openOperatorPages } from "../pages/caller-relay.ts";
@@ -14,6 +14,7 @@ import { openWatchedService } from "./open-watched-service.ts";
 import { openOnce } from "./side-ledger.ts";
 import { version } from "./version.ts";
 import { announce } from "./announce.ts";
+import { openProcessTelemetry } from "./process-telemetry.ts";
 import { tellLaxFolder } from "./lax-folder.ts";
 import { CommandError, type Shell } from "./command.ts";
 import { openProgress, type Progress, type ProgressDisplay } from "./progress.ts";
@@ -41,15 +42,12 @@ export async function serve(shell: Shell): Promise<null> {
     terminal: shell.stdout.terminal,
     destination: { write, flush: () => output.flush() },
   });
-  using telemetry = openTelemetry({
-    log,
-    secrets: [config.deployment?.apiKey ?? ""],
-    defaultMetrics: true,
-  });
-  const stop = watchStopSignals(shell, () => {
+  using telemetry = await openProcessTelemetry(config, { log });
+  const exitNow = (): void => {
     log.flush();
     shell.exit(0);
-  });
+  };
+  const stop = watchStopSignals(shell, exitNow);
   {
     const childLog = {
       format: shell.json ? "json" : config.logFormat,
@@ -94,6 +92,8 @@ export async function serve(shell: Shell): Promise<null> {
     }
   }
   telemetry.lifecycle("stopped", {});
+  // A connection to a collector that does not answer would keep the process for as long as its own time limits.
+  if (!(await telemetry.flush())) exitNow();
   return null;
 }
 

@@ -2,9 +2,10 @@ import { type Gateway, openGateway, type WholeParts } from "../gateway.ts";
 import { followEngine, type EngineNote } from "../deployment/embedded/engine-relay.ts";
 import type { FromWriter } from "../ledger/sqlite/channel-line.ts";
 import { openLog } from "../telemetry/log.ts";
-import { openTelemetry, type ServiceTelemetry } from "../telemetry/telemetry.ts";
+import type { ServiceTelemetry } from "../telemetry/telemetry.ts";
 import type { ServingCalls, ServingOrder, ServingStart, StarterCalls } from "../processes/calls.ts";
 import { quietTimers } from "../timers.ts";
+import { openProcessTelemetry, type ProcessTelemetry } from "./process-telemetry.ts";
 import { watchYoungSpace } from "./young-space.ts";
 import { type ChannelMessage, openChannel } from "../processes/channel.ts";
 
@@ -34,12 +35,14 @@ function openCalls(): ServingCalls {
     readonly telemetry: ServiceTelemetry;
   }>();
   const opened = new AsyncDisposableStack();
+  let arrived = true;
   const fromWriter = openRelay<FromWriter>();
   const fromEngine = openRelay<EngineNote>();
 
   return {
     async start(order): Promise<ServingStart> {
-      const telemetry = opened.use(openServingTelemetry(order));
+      const telemetry = opened.use(await openServingTelemetry(order));
+      opened.defer(async () => void (arrived = await telemetry.flush()));
       const whole = wholeParts(order, fromWriter.listen, fromEngine.listen);
       for (const note of order.engine?.notes ?? []) fromEngine.tell(note);
       const gateway = opened.use(
@@ -65,14 +68,20 @@ function openCalls(): ServingCalls {
       await opened.disposeAsync();
       ending = true;
       // After the last lines of the log and the answer to this call.
-      setImmediate(() => setImmediate(() => process.disconnect?.()));
+      setImmediate(() =>
+        setImmediate(() => {
+          process.disconnect?.();
+          // What still waits for a collector must not keep the process.
+          if (!arrived) process.exit(0);
+        }),
+      );
     },
     ledger: fromWriter.tell,
     engine: fromEngine.tell,
   };
 }
 
-function openServingTelemetry(order: ServingOrder): ServiceTelemetry {
+function openServingTelemetry(order: ServingOrder): Promise<ProcessTelemetry> {
   const { config, log, process: number } = order;
   let text = "";
   const flush = (): void => {
@@ -87,10 +96,9 @@ function openServingTelemetry(order: ServingOrder): ServiceTelemetry {
     },
     flush() {},
   };
-  return openTelemetry({
+  return openProcessTelemetry(config, {
     log: openLog({ level: config.logLevel, ...log, destination, process: number }),
-    secrets: [config.deployment?.apiKey ?? ""],
-    defaultMetrics: true,
+    process: number,
   });
 }
 

@@ -33,6 +33,8 @@ export interface Prompt {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** The most tokens that it can be; absent: the most that any request can be. */
   readonly inputTokensMax?: number;
+  /** W3C trace context of the span that asks; absent: there is none. */
+  readonly traceparent?: string;
 }
 
 /** How one deployment wants its prompts: plain data, with which any thread can prepare one. */

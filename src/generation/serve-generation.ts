@@ -18,10 +18,15 @@ import {
 } from "./generation-control.ts";
 import { openMeter, type Meter } from "./meter.ts";
 import { openSilences } from "./silences.ts";
+import { withinMs } from "./within-ms.ts";
+import { openAsking } from "./asking.ts";
+import type { RequestTrace } from "../telemetry/request-trace.ts";
 
 /** One request, parsed and prepared. Tokens, except where named. */
 export interface GenerationOrder {
   readonly requestId: RequestId;
+  /** Absent or null: there are no traces. */
+  readonly trace?: RequestTrace | null;
   readonly caller: Caller;
   readonly format: string;
   readonly streamed: boolean;
@@ -94,7 +99,7 @@ async function admitAndStart(
   const askedAtMs = parts.monotonicMs();
   let admission: Admission;
   try {
-    admission = await ledger.admit({
+    const admitting = ledger.admit({
       requestId: order.requestId,
       caller: order.caller,
       inputBound: order.inputBound,
@@ -104,6 +109,8 @@ async function admitAndStart(
       streamed: order.streamed,
       label: order.label,
     });
+    order.trace?.follow("admit", admitting);
+    admission = await admitting;
   } catch (error) {
     void releasePossibleReservation(order, error, ledger);
     sink.end(refusal(error, control), null);
@@ -124,7 +131,7 @@ async function admitAndStart(
   const loseLease = (why: LossReason): void =>
     control.stop(why === "lease-lost" ? leaseFailure() : cancelledFailure(), why);
   parts.leases.hold(order.requestId, loseLease, askedAtMs);
-  control.attach(deployment.start(promptOf(order), admission.allowance, generation));
+  generation.start();
 }
 
 /** Settles a reservation that may stand though its admission failed: its slot would be held until the lease ends. */
@@ -163,7 +170,7 @@ function openAdmittedGeneration(
   order: GenerationOrder,
   admission: Admission,
   parts: WithControl & { readonly sink: AnswerSink },
-): GenerationSink {
+): GenerationSink & { start(): void } {
   const { control, sink } = parts;
   const admittedAtMs = parts.monotonicMs();
   let firstOutputMs: number | null = null;
@@ -171,6 +178,7 @@ function openAdmittedGeneration(
   let accepted = false;
   let { allowance } = admission;
   let meter = meterOf(order, allowance);
+  const asking = openAsking(order, parts.deployment);
   let cuts = 0;
   const eventOrder = openEventOrderCheck();
   control.count(() => meter.usage(null).outputTokens);
@@ -180,10 +188,10 @@ function openAdmittedGeneration(
   async function settleAndEnd(ending: Ending): Promise<void> {
     const resolved = resolve(ending, { meter, accepted, fault: control.fault });
     const times = { firstOutputMs, totalMs: elapsedMs() };
+    asking.end(resolved.answer, { firstOutputMs, usage: resolved.usage });
     const chargedNanos = await settle(order, { ...resolved, ...times }, parts);
     const facts = factsOf(order, resolved);
-    const { longestSilenceMs } = silences;
-    sink.end(resolved.answer, { ...facts, allowance, chargedNanos, ...times, longestSilenceMs });
+    sink.end(resolved.answer, { ...facts, allowance, chargedNanos, ...times, ...silences.facts });
   }
 
   /** Starts the deployment again with a smaller allowance, which the same reservation pays, where the last was too large. */
@@ -194,11 +202,13 @@ function openAdmittedGeneration(
     cuts += 1;
     allowance = less;
     meter = meterOf(order, allowance);
-    control.attach(parts.deployment.start(promptOf(order), allowance, generation));
+    asking.end({ type: "failed", failure }, { firstOutputMs, usage: null });
+    generation.start();
     return true;
   }
 
-  const generation: GenerationSink = {
+  const generation: GenerationSink & { start(): void } = {
+    start: () => control.attach(asking.start(allowance, generation)),
     accepted() {
       accepted = true;
       sink.accepted();
@@ -249,11 +259,6 @@ function wholeOrFailed(ending: Ending, eventOrder: EventOrderCheck): Ending {
   }
 }
 
-/** The prompt with the bound that was admitted: input usage beyond it is not believed. */
-function promptOf({ inputBound, prompt }: GenerationOrder): Prompt {
-  return { ...prompt, inputTokensMax: inputBound };
-}
-
 function meterOf(order: GenerationOrder, allowance: number): Meter {
   return openMeter({
     inputTokensEstimate: order.inputTokensEstimate,
@@ -289,9 +294,11 @@ async function settle(
   const { requestId, caller } = order;
   const { outcome, usage, firstOutputMs, totalMs } = facts;
   parts.leases.settling(requestId);
-  const settling = parts.ledger
-    .settle({ requestId, accountId: caller.accountId, outcome, usage, firstOutputMs, totalMs })
-    .then((settled) => settled.chargedNanos)
+  const asked = { requestId, accountId: caller.accountId, outcome, usage, firstOutputMs, totalMs };
+  const settled = parts.ledger.settle(asked);
+  order.trace?.follow("settle", settled);
+  const settling = settled
+    .then(({ chargedNanos }) => chargedNanos)
     .catch((error: unknown) => {
       parts.telemetry.failed({ requestId, code: "internal", cause: error });
       return 0n;
@@ -359,22 +366,4 @@ function cancelledFailure(): Failure {
     "cancelled_by_operator",
     "An operator of this service has cancelled the request. Nothing was charged. Ask the operator before you send it again.",
   );
-}
-
-async function withinMs<Value>(
-  promise: Promise<Value>,
-  waitMs: number,
-  timers: Timers,
-): Promise<Value | "late"> {
-  let timer: unknown;
-  const late = new Promise<"late">((resolveLate) => {
-    timer = timers.set(() => {
-      resolveLate("late");
-    }, waitMs);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    timers.clear(timer);
-  }
 }

@@ -1,7 +1,7 @@
 /** The longest time between two pieces of an answer. */
 export interface Silences {
   /** Milliseconds; null: there were no two pieces yet. */
-  readonly longestSilenceMs: number | null;
+  readonly facts: { readonly longestSilenceMs: number | null };
   /** A piece has come. */
   end(atMs: number): void;
 }
@@ -11,8 +11,8 @@ export function openSilences(): Silences {
   let lastMs: number | null = null;
   let longestMs: number | null = null;
   return {
-    get longestSilenceMs() {
-      return longestMs;
+    get facts() {
+      return { longestSilenceMs: longestMs };
     },
     end(atMs) {
       if (lastMs !== null) longestMs = Math.max(longestMs ?? 0, atMs - lastMs);

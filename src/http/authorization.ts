@@ -29,9 +29,11 @@ export async function authorize(
   if (service.state.draining) throw shuttingDown();
   const key = presentedKey(exchange.request.headers, preferredKey(exchange, purpose));
   if (purpose.type === "look") service.looks.take(key);
-  const caller = await service.wrongKeys.guard({ key, address: exchange.client }, () =>
+  const authorizing = service.wrongKeys.guard({ key, address: exchange.client }, () =>
     service.ledger.authorize(key, purpose.type !== "look", purpose.type === "generation"),
   );
+  exchange.trace?.follow("authorize", authorizing);
+  const caller = await authorizing;
   exchange.record.caller = caller;
   // `endMalformed` of server.ts has answered meanwhile.
   if (exchange.response.headersSent) throw brokenOff();

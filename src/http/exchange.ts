@@ -4,6 +4,7 @@ import type { FailureCode } from "../failure.ts";
 import type { Caller } from "../ledger/ledger.ts";
 import type { RequestId } from "../ledger/scalars.ts";
 import type { GenerationFacts } from "../telemetry/events.ts";
+import type { RequestTrace, Traces } from "../telemetry/request-trace.ts";
 
 /** One request and its response, with the id that goes through headers, logs, ledger and error bodies. */
 export interface Exchange {
@@ -19,6 +20,8 @@ export interface Exchange {
   readonly gone: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** null: there are no traces, or none of this path. */
+  readonly trace: RequestTrace | null;
   /** Filled in on the way, for the log line at the end. */
   readonly record: ExchangeRecord;
 }
@@ -39,6 +42,7 @@ export function openExchange(
     readonly gone: AbortSignal;
     readonly newId: (prefix: string, atMs?: number) => string;
     readonly now: () => number;
+    readonly traces?: Traces | null | undefined;
   },
 ): Exchange {
   const path = pathOf(request.url ?? "/");
@@ -58,6 +62,8 @@ export function openExchange(
     path,
     gone: parts.gone,
     now: parts.now,
+    trace:
+      parts.traces?.begin({ requestId, path, traceparent: request.headers["traceparent"] }) ?? null,
     record: { caller: null, failureCode: null, generation: null },
   };
 }

@@ -96,6 +96,7 @@ async function readOrder(
   return {
     order: {
       requestId: exchange.requestId,
+      trace: exchange.trace,
       caller,
       format: format.name,
       streamed: prepared.stream,

@@ -127,8 +127,10 @@ async function serveExchange(
   // A socket that breaks while an answer is written raises here; "close" follows and is what counts.
   response.on("error", () => undefined);
   const { newId, now } = service;
+  const { traces } = service.telemetry;
   const client = service.clientOf(request);
-  const exchange = openExchange(request, response, { client, gone: gone.signal, newId, now });
+  const parts = { client, gone: gone.signal, newId, now, traces };
+  const exchange = openExchange(request, response, parts);
   newest.set(socket, exchange);
   exchanges.add(exchange);
   const reader = openReaderWatch(response, socket, service.timers);

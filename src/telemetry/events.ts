@@ -1,3 +1,5 @@
+import type { Traces } from "./request-trace.ts";
+
 /** What is known of one HTTP request when it has ended. Never a prompt, an answer or a secret. */
 export interface RequestFacts {
   readonly requestId: string;
@@ -35,6 +37,8 @@ export interface GenerationFacts {
 
 /** One function a business event: it writes the log line and moves the metrics together. */
 export interface Telemetry {
+  /** Absent: there are no traces. */
+  readonly traces?: Traces | null;
   requestEnded(facts: RequestFacts): void;
   /** A failure of ours or of the deployment: the cause is for the log alone. */
   failed(facts: {

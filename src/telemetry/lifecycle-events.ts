@@ -94,6 +94,17 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
     remedy:
       "An event was tried ten times over three days. See what is said of the deliveries (GET /api/v1/webhooks/ID/deliveries), mend the receiver or the url, and send again.",
   },
+  "telemetry sent": { level: "info" },
+  "telemetry not offered": {
+    level: "warn",
+    remedy: "Change the variable, or unset it; docs/telemetry.md lists what is offered.",
+  },
+  "telemetry not arriving": {
+    level: "warn",
+    remedy:
+      "See that the collector runs and that OTEL_EXPORTER_OTLP_ENDPOINT names its port for HTTP (4318 mostly). Requests are served all the same; what is measured meanwhile is lost.",
+  },
+  "telemetry arriving again": { level: "info" },
   "deployment found": { level: "info" },
   "deployment not found": {
     level: "warn",

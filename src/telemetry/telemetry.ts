@@ -3,7 +3,10 @@ import { failureKinds, type FailureLogLevel } from "../failure.ts";
 import { describeCause } from "./describe-cause.ts";
 import type { GenerationFacts, RequestFacts, Telemetry } from "./events.ts";
 import { lifecycleEvent } from "./lifecycle-events.ts";
+import type { Lines } from "./lines.ts";
 import type { Log } from "./log.ts";
+import type { Otlp } from "./otlp/open-otlp.ts";
+import { probes } from "./probes.ts";
 import { addDefaultMetrics, addLatenessMetrics } from "./process-metrics.ts";
 import { openRepeatedLines } from "./repeated-lines.ts";
 import { type GaugeReadings, watchGauges } from "./gauges.ts";
@@ -37,20 +40,20 @@ export interface TelemetryOptions {
   readonly timers?: Timers;
   /** Whether `process_*` and `nodejs_*` are measured: for the one service of a process. */
   readonly defaultMetrics?: boolean;
+  /** Where all of it is sent, too; absent: nowhere. */
+  readonly otlp?: Pick<Otlp, "traces" | "requestEnded" | "watchLines" | "watchMetrics"> | null;
 }
-
-/** Paths that machines ask for all day long. */
-const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics", "/", "/api/hello"]);
 
 /** Opens the telemetry of a process; disposing it stops its measuring. */
 export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
-  const { log, secrets, timers = quietTimers } = options;
+  const { log, otlp = null, secrets, timers = quietTimers } = options;
   const registry = new Registry();
   const metrics = addServiceMetrics(registry);
   const lateness = addLatenessMetrics(registry, timers);
   if (options.defaultMetrics === true) addDefaultMetrics(registry);
   const redact = redactor(secrets);
-  const lines = log.lines;
+  const lines: Lines = otlp?.watchLines(log.lines) ?? log.lines;
+  otlp?.watchMetrics(() => registry.getMetricsAsJSON());
   const withMessages = lines.isLevelEnabled("debug");
   const repeated = openRepeatedLines(
     (outcome, count) => lines.info({ outcome, count }, "requests not shown"),
@@ -58,6 +61,7 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
   );
   const cause = (error: unknown): object => describeCause(error, { withMessages, redact });
   return {
+    traces: otlp?.traces ?? null,
     requestEnded(facts) {
       countRequest(metrics, facts);
       const level = requestLevel(facts);
@@ -65,6 +69,7 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
       const first =
         level !== "info" || facts.accountId !== null || repeated.isFirst(outcomeOf(facts));
       lines[first ? level : "debug"](requestFields(facts, redact), "request");
+      otlp?.requestEnded(facts);
     },
     failed(facts) {
       const level = isCode(facts.code) ? failureKinds[facts.code].logLevel : "error";
@@ -97,13 +102,9 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
       lines.error({ reason: redact(facts.reason), cause: cause(facts.cause) }, "not ready");
     },
     lifecycle(event, fields) {
-      const shown = Object.entries(fields).map(([name, value]) => [
-        name,
-        typeof value === "string" ? redact(value) : value,
-      ]);
       const { level, remedy } = lifecycleEvent(event);
       const advice = remedy === undefined ? {} : { remedy };
-      lines[level]({ ...Object.fromEntries(shown), ...advice }, redact(event));
+      lines[level]({ ...redactFields(fields, redact), ...advice }, redact(event));
     },
     ...ofMetricsAlone(registry, metrics),
     [Symbol.dispose]() {
@@ -134,6 +135,14 @@ function ofMetricsAlone(
         metrics.requests.inc({ method, route, status }, 0);
     },
   };
+}
+
+function redactFields(fields: object, redact: (text: string) => string): object {
+  const shown = Object.entries(fields).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "string" ? redact(value) : value,
+  ]);
+  return Object.fromEntries(shown) as object;
 }
 
 function requestFields(facts: RequestFacts, redact: (text: string) => string): object {

@@ -146,7 +146,7 @@ class OpenaiCompatibleDeployment implements Deployment {
     const generation = new UpstreamGeneration(
       {
         path: `${this.#path()}/chat/completions${this.#base.query}`,
-        headers: { ...this.#headers(), accept: "text/event-stream" },
+        headers: this.#headersOf(prompt),
         body: completeBody(prompt, model, outputTokensMax),
         connectMs,
         firstEventMs,
@@ -220,6 +220,12 @@ class OpenaiCompatibleDeployment implements Deployment {
 
   #path(): string {
     return this.#found?.path ?? this.#base.candidates[0] ?? "/v1";
+  }
+
+  /** Of a caller there is at most the id of its trace, where traces are on. */
+  #headersOf({ traceparent }: Prompt): Record<string, string> {
+    const headers = { ...this.#headers(), accept: "text/event-stream" };
+    return traceparent === undefined ? headers : { ...headers, traceparent };
   }
 
   /** Nothing of a caller's headers goes to the deployment. */
