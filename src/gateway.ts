@@ -23,12 +23,13 @@ import { openSealRing } from "./ledger/seal-ring.ts";
 import { openSqliteLedger, type SqliteLedgerParts } from "./ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "./ledger/store-ledger.ts";
 import type { StoreGroup } from "./ledger/store-operations.ts";
+import { openArchiver } from "./ledger/archive/archiver.ts";
 import { openUsageKeeper } from "./ledger/usage-keeper.ts";
 import { limits } from "./limits.ts";
 import { openPageFiles } from "./pages/page-files.ts";
 import type { GaugeReadings } from "./telemetry/gauges.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
-import { systemTimers } from "./timers.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 import { openDeliverer } from "./webhooks/deliverer.ts";
 import { openPostEvent } from "./webhooks/post-event.ts";
 
@@ -89,7 +90,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const leases = opened.use(
     openLeaseKeeper(ledger, { leaseMs: config.leaseSeconds * 1_000, telemetry, ...clock }),
   );
-  opened.use(openUsageKeeper(ledger, { telemetry, ...clock }));
+  opened.use(openKeepers(config, ledger, { telemetry, ...clock }));
   const reports = opened.use(openReports(config, ledger));
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
@@ -168,6 +169,18 @@ function newState(): Service["state"] {
     places: 0,
     generations: new Set(),
   };
+}
+
+/** What is done with the ledger beside requests: sums are kept, and old receipts archived where the settings say so. */
+function openKeepers(
+  { archiveDir: folder, receiptDays: days }: Config,
+  ledger: StoreLedger,
+  parts: { readonly telemetry: ServiceTelemetry; readonly timers: Timers },
+): AsyncDisposable {
+  const opened = new AsyncDisposableStack();
+  opened.use(openUsageKeeper(ledger, parts));
+  if (days !== null) opened.use(openArchiver(ledger, { ...parts, days, folder, now: Date.now }));
+  return opened;
 }
 
 /** What operators see of this process. */

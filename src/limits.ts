@@ -278,6 +278,16 @@ export const limits = {
   usageRowsReadMax: 40_000,
   /** Times that are read first where each may have many rows: they tell how many more fit. */
   usageTimesFirst: 32,
+  /** Days that receipts stay at least: refunds name them, and payment providers let theirs be disputed for so long. */
+  receiptDaysMin: 90,
+  /** Receipts that are archived, and entries that are rolled up for it, in one transaction: some 5 ms of SQLite's thread. */
+  archiveReceiptsAStep: 100,
+  archiveEntriesAStep: 250,
+  /** How long requests have the ledger for themselves between two such transactions. */
+  archiveRestMs: 20,
+  /** When a process first archives after its start, and how often then: receipts of an hour at a time. */
+  archiveFirstMs: 300_000,
+  archiveEveryMs: 3_600_000,
   /** Characters of a label as a receipt keeps it; a longer one is kept by its hash, which is shorter. */
   labelCharactersMax: 128,
   /** Characters of a reference of a movement and of an external id: payment providers' have under 100. */

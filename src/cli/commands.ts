@@ -1,6 +1,7 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { addAccountCommands, addKeyCommands } from "./account-commands.ts";
 import type { Definitions } from "./command.ts";
+import { addLedgerCommands } from "./ledger-commands.ts";
 import { addUrl } from "./make-call.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import { addPriceCommands } from "./price-commands.ts";
@@ -15,7 +16,6 @@ const load = {
   receipt: () => import("./receipt.ts"),
   verify: () => import("./verify.ts"),
   checkpoint: () => import("./checkpoint.ts"),
-  ledger: () => import("./ledger.ts"),
   seal: () => import("./seal.ts"),
   model: () => import("./model.ts"),
   connect: () => import("./connect.ts"),
@@ -42,7 +42,7 @@ export function addCommands(definitions: Definitions): void {
   addWebhookCommands(definitions);
   addOperatorCommands(definitions);
   addReports(definitions);
-  addLedger(definitions);
+  addLedgerCommands(definitions);
   addSeal(definitions);
   addModel(definitions);
   addConnect(definitions);
@@ -159,34 +159,6 @@ function addReports({ finish, program, shell }: Definitions): void {
     .action(async (options) =>
       finish(await (await load.checkpoint()).addCheckpoints(shell, options)),
     );
-}
-
-function addLedger({ finish, program, shell }: Definitions): void {
-  const ledger = program
-    .command("ledger")
-    .summary("copies of a SQLite ledger")
-    .description(
-      "The ledger as a whole, which the settings name, and copies of it. PostgreSQL is backed up by its own tools, such as pg_dump.",
-    );
-  ledger
-    .command("backup")
-    .summary("copy a SQLite ledger while the service runs")
-    .description(
-      'Copies a SQLite ledger into a new file, while the service runs, and verifies the copy. A backup is put in its place while nothing runs, and ledger.sqlite-wal and ledger.sqlite-shm are removed with the file that it replaces. --json prints {"path","ok","entries","accounts"}.',
-    )
-    .argument("<PATH>")
-    .action(async (path) => finish(await (await load.ledger()).backUpLedger(shell, path)));
-  ledger
-    .command("move")
-    .summary("move a SQLite ledger to PostgreSQL")
-    .description(
-      'Copies a SQLite ledger into an empty PostgreSQL, and verifies both. Before that the service has to be stopped, so that no request runs. The ledger is verified, copied in one transaction with its hashes, verified there, and both have to end in the same heads. The file stays as a backup and is marked, so that no service and no command opens it any more: set TRIBUTARY_DATABASE_URL to the new ledger before the service is started again. --json prints {"ok","entries","accounts","rows"}.',
-    )
-    .requiredOption(
-      "--to <URL>",
-      "postgres://user@host:5432/database, with the password in the variable PGPASSWORD: others see a command line",
-    )
-    .action(async (options) => finish(await (await load.ledger()).moveLedger(shell, options)));
 }
 
 function addSeal({ finish, program, shell }: Definitions): void {

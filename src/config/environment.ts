@@ -64,6 +64,19 @@ export const variables = {
     meaning:
       "folder of the ledger file; weights in its `models` folder are used too; made when missing",
   },
+  TRIBUTARY_RECEIPT_DAYS: {
+    kind: integer(limits.receiptDaysMin, 36_500),
+    default: null,
+    otherwise: "for ever",
+    meaning:
+      "how many days receipts stay in the ledger; older ones are archived, with their entries, and their sums are kept",
+  },
+  TRIBUTARY_ARCHIVE_DIR: {
+    kind: text("a path of a folder"),
+    default: null,
+    otherwise: "`archive` in the data folder",
+    meaning: "folder of the files of archived receipts; made when the first is",
+  },
   TRIBUTARY_CACHE_DIR: {
     kind: text("a path of a folder"),
     default: null,

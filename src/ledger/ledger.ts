@@ -15,7 +15,13 @@ import type { Statement } from "./administration/statement.ts";
 import type { CallerAccount, Receipt, SettlementOutcome } from "./receipt.ts";
 import type { Account, FirstAccount, KeyRecord, SealKeyRecord } from "./records.ts";
 import type { AccountId, CreditNanos, KeyId, RequestId } from "./scalars.ts";
-import type { CheckpointResult } from "./roll-up.ts";
+import type {
+  ArchiveBatch,
+  ArchivedBatch,
+  ArchiveOrder,
+  KeptPart,
+} from "./archive/archive-receipts.ts";
+import type { CheckpointResult, CheckpointStep } from "./roll-up.ts";
 import type { KeptUsage, UnsummedAccounts } from "./usage/keep-usage.ts";
 import type { UsageQuery, UsageRow } from "./usage/usage-query.ts";
 import type { UsagePrint, UsageText } from "./usage/usage-json.ts";
@@ -157,11 +163,18 @@ export interface LedgerAdministration<Secret extends string | null = string>
     OperatorsAdministration<Secret>,
     PriceAdministration,
     ReplicasAdministration,
+    ArchivesAdministration,
     WebhooksAdministration<Secret> {
+  /** What is kept of the part of a file that begins behind an entry; null: nothing was archived from there on. */
+  findArchive(part: {
+    readonly accountId: string;
+    readonly after: number;
+  }): Promise<KeptPart | null>;
+  /** Until when requests ended whose receipts are archived, of one account or of any; null: none are. */
+  archivedUntil(accountId: string | null): Promise<number | null>;
   /** One account with one key when there is no account yet, else null. Of two processes at once one makes it. */
   ensureFirstAccount(creditNanos: CreditNanos): Promise<FirstAccount | null>;
   createAccount(name: string, creditNanos: CreditNanos, patch?: AccountPatch): Promise<Account>;
-  listAccounts(): Promise<readonly Account[]>;
   showAccount(id: string): Promise<Account>;
   /** Positive adds, negative takes back, never below what is held. `facts` null: a top-up. */
   creditAccount(id: string, amountNanos: CreditNanos, facts: CreditFacts | null): Promise<Credited>;
@@ -199,8 +212,6 @@ export interface LedgerAdministration<Secret extends string | null = string>
   printUsage(query: UsagePrint): Promise<UsageText>;
   /** Of some accounts, those that have requests which no kept sum covers. */
   findUnsummed(after: string): Promise<UnsummedAccounts>;
-  /** Adds some of these accounts' requests to the kept sums: a bounded number of them. */
-  keepUsage(accountIds: readonly string[]): Promise<KeptUsage>;
   /** Adds up the whole ledger again; `against` are heads as receipts show them. `listHeads`: the report has all heads. */
   verify(against: readonly string[], listHeads?: boolean): Promise<VerifyReport>;
   /** Rolls up the account's entries from before `beforeMs`. */
@@ -254,6 +265,19 @@ export interface OperatorsAdministration<Secret extends string | null = string> 
   /** False: there was none. */
   endSession(presented: string): Promise<boolean>;
   listAudit(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
+/** What of the operator's half takes old receipts out of the ledger. */
+export interface ArchivesAdministration {
+  listAccounts(): Promise<readonly Account[]>;
+  /** Adds some of these accounts' requests to the kept sums: a bounded number of them. */
+  keepUsage(accountIds: readonly string[]): Promise<KeptUsage>;
+  /** One small step of a checkpoint. */
+  rollUp(order: ArchiveOrder): Promise<CheckpointStep>;
+  /** The next receipts that are old, rolled up and in the kept sums. */
+  readArchivable(order: ArchiveOrder): Promise<ArchiveBatch>;
+  /** Removes what is in a file, on the disk; null: it has changed meanwhile, and nothing was removed. */
+  archiveReceipts(batch: ArchivedBatch): Promise<{ readonly removed: number } | null>;
 }
 
 /** What of the operator's half is about what runs. */

@@ -1,5 +1,9 @@
 import type { Row } from "./row.ts";
+import { measures } from "./usage/measures.ts";
+import { keyColumnsOf, sumsTables } from "./usage/tables.ts";
 import type { VerifyReport } from "./verify-journal.ts";
+
+const measureColumns = measures.map(({ column }) => column).join(" ");
 
 /** A table that moves with a ledger, and its columns; both stores have the same. */
 export interface MovedTable {
@@ -58,6 +62,20 @@ export const movedTables: readonly MovedTable[] = [
     "checkpoint",
     "account_id",
     "account_id sequence hash balance_nanos held_nanos credited_nanos at_ms",
+  ),
+  table("archive", "account_id", `account_id sequence hash until_ms ${measureColumns}`),
+  table(
+    "archive_file",
+    "account_id, after_sequence",
+    "account_id after_sequence from_hash sequence hash receipts file at_ms",
+  ),
+  table("usage_progress", "account_id", "account_id summed_sequence"),
+  ...Object.values(sumsTables).map((sums) =>
+    table(
+      sums.name,
+      keyColumnsOf(sums).join(", "),
+      `${keyColumnsOf(sums).join(" ")} ${measureColumns}`,
+    ),
   ),
   table("seal_key", "sequence", "id secret created_at_ms"),
   table("operator", "id", "id name role created_at_ms revoked_at_ms"),

@@ -6,6 +6,8 @@ import { bigOf, bytesOf, numberOf, type Row } from "./row.ts";
 export interface CheckpointOrder {
   readonly accountId: string;
   readonly beforeMs: number;
+  /** Entries of one step; absent: `limits.checkpointEntriesMax`, and where these are young, all of the account are looked at. */
+  readonly entriesMax?: number;
 }
 
 /** What a checkpoint did. */

@@ -4,6 +4,7 @@ import type { ChangedBy } from "./administration/changed-by.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
+import { limits } from "../limits.ts";
 import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
@@ -57,11 +58,16 @@ export function openStoreAdministration(
       if (receipt !== null) return receipt;
       throw new OperatorError(
         "not_found",
-        `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer.`,
+        `There is no request ${requestId} in this ledger. Only admitted generations have a receipt; the id is in the x-request-id header of the answer. Old receipts may have been archived: look in the files of TRIBUTARY_ARCHIVE_DIR.`,
         { param: "id" },
       );
     },
     ...administerUsage(run),
+    rollUp: (order) => run("checkpoint", { ...order, entriesMax: limits.archiveEntriesAStep }),
+    readArchivable: (order) => run("readArchivable", order),
+    archiveReceipts: (batch) => run("archiveReceipts", { ...batch, by }),
+    findArchive: (part) => run("findArchive", part),
+    archivedUntil: (accountId) => run("archivedUntil", accountId),
     findUnsummed: (after) => run("findUnsummed", after),
     keepUsage: (accountIds) => run("keepUsage", { accountIds, by }),
     async verify(against, listHeads = false) {

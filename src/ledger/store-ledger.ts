@@ -20,7 +20,7 @@ import { StoreFault } from "./store-fault.ts";
 import type { RunOperation, StoreClient } from "./store-operations.ts";
 import { pause } from "./pause.ts";
 import { type CallWatch, timeCalls } from "./timed-client.ts";
-import { tooManyUsageRows } from "./usage/usage-query.ts";
+import { usageProblems } from "./usage/usage-query.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 
 /** What the ledger works with. */
@@ -170,8 +170,9 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
     findReceipt: (accountId, requestId) => run("receipt", { accountId, requestId }),
     async printUsageOf(query) {
       const page = await run("printUsage", query);
-      if (page !== null) return page;
-      throw new Failure("invalid_request", `\`by\` ${tooManyUsageRows}`, { param: "by" });
+      if (typeof page !== "string") return page;
+      const { message, param } = usageProblems[page];
+      throw new Failure("invalid_request", `\`${param}\` ${message}`, { param });
     },
     receiptsOf: (query) => run("pageReceipts", query),
     entriesOf: (query) => run("pageEntries", query),

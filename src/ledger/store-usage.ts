@@ -1,7 +1,7 @@
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
 import type { RunOperation } from "./store-operations.ts";
-import { tooManyUsageRows, type UsageRow } from "./usage/usage-query.ts";
+import { type UsageProblemName, usageProblems, type UsageRow } from "./usage/usage-query.ts";
 
 /** What operators ask of usage, over a store. */
 export function administerUsage(
@@ -12,7 +12,7 @@ export function administerUsage(
       const rows: UsageRow[] = [];
       for (let sinceMs = query.sinceMs; ;) {
         const page = await run("pageUsage", { ...query, sinceMs });
-        if (page === null) throw tooManyRows();
+        if (typeof page === "string") throw notAnswered(page);
         rows.push(...page.rows);
         if (page.nextMs === null) return rows;
         sinceMs = page.nextMs;
@@ -20,12 +20,13 @@ export function administerUsage(
     },
     async printUsage(query) {
       const page = await run("printUsage", query);
-      if (page === null) throw tooManyRows();
+      if (typeof page === "string") throw notAnswered(page);
       return page;
     },
   };
 }
 
-function tooManyRows(): OperatorError {
-  return new OperatorError("invalid_value", `\`by\` ${tooManyUsageRows}`, { param: "by" });
+function notAnswered(problem: UsageProblemName): OperatorError {
+  const { message, param } = usageProblems[problem];
+  return new OperatorError("invalid_value", `\`${param}\` ${message}`, { param });
 }

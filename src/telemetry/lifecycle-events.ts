@@ -18,6 +18,7 @@ const lifecycleEvents: Readonly<Record<string, LifecycleEvent>> = {
     remedy:
       "The certificate that was there before is still used, until it ends: mend the files, which are looked at every 10 s.",
   },
+  "receipts archived": { level: "info" },
   "console not built": {
     level: "warn",
     remedy: "Run `npm run build:console`; the service need not start again.",

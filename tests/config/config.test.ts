@@ -36,6 +36,8 @@ describe("settings", () => {
         dataDir: "/srv/tributary/data",
         cacheDir: expect.stringContaining("tributary") as string,
         database: { kind: "sqlite", path: "/srv/tributary/data/ledger.sqlite" },
+        receiptDays: null,
+        archiveDir: "/srv/tributary/data/archive",
         sqliteSynchronous: "full",
         deployment: null,
         model: null,

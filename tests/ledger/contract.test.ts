@@ -1,3 +1,4 @@
+import type { ArchiveBatch } from "../../src/ledger/archive/archive-receipts.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -175,6 +176,8 @@ async function emptyPostgres(client: Client): Promise<void> {
     "usage_day",
     "usage_label",
     "usage_all",
+    "archive",
+    "archive_file",
     "kept_credit",
     "entry",
     "reservation",
@@ -442,6 +445,14 @@ async function compareReports(world: World): Promise<void> {
   expect((await both(world, 0, "verify", order)).value).toMatchObject({ ok: true, problems: [] });
   for (const accountId of accountIds)
     await both(world, 0, "checkpoint", { accountId, beforeMs: world.now - 20_000 });
+  for (const accountId of accountIds) {
+    const order = { accountId, beforeMs: world.now };
+    const { lines, ...batch } = (await both(world, 1, "readArchivable", order))
+      .value as ArchiveBatch;
+    const file = { name: "receipts.jsonl", after: batch.after, from: batch.from };
+    const done = (await both(world, 0, "archiveReceipts", { ...order, batch, file })).value;
+    expect(done).toEqual(lines.length === 0 ? null : { removed: lines.length });
+  }
   expect((await both(world, 1, "verify", order)).value).toMatchObject({ ok: true, problems: [] });
   const [one, other] = world.stores;
   for (const sql of [

@@ -9,6 +9,8 @@ import { keyColumns, keyOf, type KeyRecord } from "../records.ts";
 import { bigOf, numberOf, type Row, textOf } from "../row.ts";
 import type { AuditFacts } from "./audit.ts";
 import { type Patch, present } from "./changed-by.ts";
+import { archivedUntil } from "../archive/archive-receipts.ts";
+import { chargedEver } from "../usage/charged-ever.ts";
 import { ask, askOne, type StatementValue, type Steps } from "./steps.ts";
 
 /** The budget after a change: null where there is none any more; throws where it would be none that can be kept. */
@@ -128,7 +130,9 @@ export function* setBudget(
     beginMs,
     ...(isOfPeriod ? [counted.through] : []),
   );
-  const spentNanos = bigOf(rest, "spent") + (isOfPeriod ? counted.nanos : 0n);
+  const spentNanos =
+    (yield* chargedIfArchived(accountId, id, beginMs)) ??
+    bigOf(rest, "spent") + (isOfPeriod ? counted.nanos : 0n);
   yield* ask(
     `update tributary.api_key set budget_nanos = $2, budget_period = $3, budget_timezone = $4, budget_begin_ms = $5,
        budget_end_ms = $6, budget_spent_nanos = $7, budget_held_nanos = $8, budget_set_sequence = $9
@@ -170,6 +174,17 @@ function* countRunning(accountId: string, keyId: string, beginMs: number): Steps
     );
   }
   return heldNanos;
+}
+
+/** Of a period that never ends, what a key was ever charged, where receipts of its account are archived; else null. */
+function* chargedIfArchived(
+  accountId: string,
+  keyId: string,
+  beginMs: number,
+): Steps<CreditNanos | null> {
+  if (beginMs !== 0 || (yield* archivedUntil(accountId)) === null) return null;
+  const ever = `select ${chargedEver("$1", "$2", "tributary.")} as spent`;
+  return bigOf(yield* askRow(ever, accountId, keyId), "spent");
 }
 
 function* entriesOf(accountId: string): Steps<number> {

@@ -11,6 +11,7 @@ import {
 import { type Account, accountColumns, accountOf } from "../records.ts";
 import type { CreditNanos } from "../scalars.ts";
 import { bigOf, bytesOf, numberOf, textOf } from "../row.ts";
+import { archivedUntil } from "../archive/archive-receipts.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";
 import { type EntryRow, keptColumns, keptEntryOf } from "./entry-row.ts";
@@ -115,7 +116,7 @@ function* ensureRefundable({ amountNanos, id }: WholeOrder, receipt: string): St
   if (row === null)
     throw new OperatorError(
       "not_found",
-      `${id} has no receipt ${receipt}. \`tributary receipt ID\` shows one with its account.`,
+      `${id} has no receipt ${receipt}${yield* butArchived(id)}. \`tributary receipt ID\` shows one with its account.`,
       { param: "receipt" },
     );
   if (textOf(row, "state") === "open")
@@ -135,6 +136,12 @@ function* ensureRefundable({ amountNanos, id }: WholeOrder, receipt: string): St
       : `At most ${formatCredit(refundedNanos)} of the refunds of ${receipt} can be taken back.`,
     { param: "amount" },
   );
+}
+
+function* butArchived(id: string): Steps<string> {
+  const untilMs = yield* archivedUntil(id);
+  if (untilMs === null) return "";
+  return ` (those of requests that ended before ${new Date(untilMs).toISOString()} may be archived: give credit back without \`receipt\`)`;
 }
 
 function* write(

@@ -8,6 +8,12 @@ import {
   setAccountStatus,
   showAccount,
 } from "./account-administration.ts";
+import {
+  archivedUntil,
+  archiveReceipts,
+  findArchive,
+  readArchivable,
+} from "../archive/archive-receipts.ts";
 import { listAudit } from "./audit.ts";
 import { countCharges } from "./budget-administration.ts";
 import { creditAccount } from "./credit-administration.ts";
@@ -59,6 +65,9 @@ import { pageUsage, printUsage } from "../usage/sum-usage.ts";
 
 /** Operations that only read: one snapshot each. */
 const looks = {
+  archivedUntil,
+  findArchive,
+  readArchivable,
   cancelledGenerations,
   countCharges,
   ...eventLooks,
@@ -88,6 +97,7 @@ const looks = {
 const changes = {
   ...eventChanges,
   addSealKey,
+  archiveReceipts,
   cancelGeneration,
   changeAccount,
   changeKey,

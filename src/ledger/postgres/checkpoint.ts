@@ -57,12 +57,16 @@ const confirm = {
 
 /** Replaces old entries by what they add up to, and has the chain confirm it; under the account's lock. */
 export function openCheckpoint(database: Database, clock: Clock): PostgresOperations["checkpoint"] {
-  return ({ accountId, beforeMs }) =>
+  return ({ accountId, beforeMs, entriesMax }) =>
     database.transaction(async (query) => {
       if ((await query(lock, accountId)).length === 0) throw unknownAccount(accountId);
       const [row] = await query(find, accountId);
       const from = row === undefined ? noCheckpoint : checkpointOf(row);
-      const rolled = await readOld(query, { accountId, beforeMs }, { from: from.sequence, clock });
+      const rolled = await readOld(
+        query,
+        { accountId, beforeMs, ...(entriesMax === undefined ? {} : { entriesMax }) },
+        { from: from.sequence, clock },
+      );
       // A checkpoint adds an entry itself, so that rolling up one would gain nothing.
       if (rolled.length === 0) return { removed: 0, misdated: 0, done: true };
       const to = rolled.reduce(addEntry, from);
@@ -78,12 +82,12 @@ export function openCheckpoint(database: Database, clock: Clock): PostgresOperat
 /** The entries that one step rolls up; none where fewer than two are old. */
 async function readOld(
   query: Query,
-  { accountId, beforeMs }: CheckpointOrder,
+  { accountId, beforeMs, entriesMax }: CheckpointOrder,
   { clock, from }: { readonly clock: Clock; readonly from: number },
 ): Promise<readonly Row[]> {
-  const max = limits.checkpointEntriesMax;
+  const max = entriesMax ?? limits.checkpointEntriesMax;
   // All entries of a large account are read only where the first `max` are not old.
-  for (const rowsMax of [max, null]) {
+  for (const rowsMax of entriesMax === undefined ? [max, null] : [max]) {
     const [row] = await query(cut, accountId, from, beforeMs, clock(), rowsMax);
     const last = row === undefined ? 0 : numberOf(row, "sequence");
     if (last >= from + 2) return query(old, accountId, from, last, max);

@@ -87,10 +87,10 @@ function openOldEntries(database: DatabaseSync): ReadOldEntries {
       rowsMax: "?5",
     }),
   );
-  return ({ accountId, beforeMs }, afterSequence, nowMs) => {
-    const max = limits.checkpointEntriesMax;
+  return ({ accountId, beforeMs, entriesMax }, afterSequence, nowMs) => {
+    const max = entriesMax ?? limits.checkpointEntriesMax;
     // All entries of a large account are read only where the first `max` are not old.
-    for (const rowsMax of [max, -1]) {
+    for (const rowsMax of entriesMax === undefined ? [max, -1] : [max]) {
       const row = getRow(cut, accountId, afterSequence, beforeMs, nowMs, rowsMax);
       const last = row === null ? 0 : numberOf(row, "sequence");
       if (last >= afterSequence + 2) return read.all(accountId, afterSequence, last, max);

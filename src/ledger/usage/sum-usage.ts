@@ -1,4 +1,5 @@
 import { ask, askOne, type Steps } from "../administration/steps.ts";
+import { archivedUntil } from "../archive/archive-receipts.ts";
 import { unknownAccount } from "../operator-input.ts";
 import { numberOf, numberOrNullOf, type Row, textOf } from "../row.ts";
 import { limits } from "../../limits.ts";
@@ -13,7 +14,7 @@ import {
   unsummedWhere,
 } from "./statements.ts";
 import { partsOf } from "./usage-parts.ts";
-import type { Unsummed, UsageQuery, UsageRow, UsageTime } from "./usage-query.ts";
+import type { Unsummed, UsageProblemName, UsageQuery, UsageRow, UsageTime } from "./usage-query.ts";
 import { type UsageForm, type UsageText, usageText } from "./usage-json.ts";
 import { timesOf } from "./usage-times.ts";
 
@@ -24,10 +25,10 @@ export interface UsagePage {
 }
 
 /**
- * Adds up what has ended: from kept sums as far as they go, and from receipts beyond. One snapshot. Null: one time alone has
- * more rows than a page.
+ * Adds up what has ended: from kept sums as far as they go, and from receipts beyond. One snapshot. A name: one time alone has
+ * more rows than a page, or what is asked for is known of receipts alone that were archived.
  */
-export function* pageUsage(query: UsageQuery): Steps<UsagePage | null> {
+export function* pageUsage(query: UsageQuery): Steps<UsagePage | UsageProblemName> {
   const { accountId } = query;
   if (accountId !== null && (yield* askOne(findAccount, accountId)) === null)
     throw unknownAccount(accountId, "account");
@@ -42,7 +43,7 @@ function* pageTimes(
   query: UsageQuery,
   times: readonly UsageTime[],
   unsummed: readonly Unsummed[],
-): Steps<UsagePage | null> {
+): Steps<UsagePage | UsageProblemName> {
   const { rowsMax = limits.usageRowsMax } = query;
   const rows: UsageRow[] = [];
   let from = 0;
@@ -51,9 +52,10 @@ function* pageTimes(
   while (from < times.length) {
     const some = times.slice(from, from + count);
     const found = yield* sumTimes(query, some, unsummed);
-    if (found === null || rows.length + found.length > rowsMax) {
+    if (found === "archived") return found;
+    if (found === "too many" || rows.length + found.length > rowsMax) {
       if (rows.length > 0) break;
-      if (some.length === 1) return null;
+      if (some.length === 1) return "too many";
       count = Math.ceil(some.length / 4);
       continue;
     }
@@ -70,21 +72,27 @@ function* pageTimes(
 export function* printUsage({
   form,
   ...query
-}: UsageQuery & { readonly form: UsageForm }): Steps<UsageText | null> {
+}: UsageQuery & { readonly form: UsageForm }): Steps<UsageText | UsageProblemName> {
   const page = yield* pageUsage(query);
-  if (page === null) return null;
+  if (typeof page === "string") return page;
   return { text: new TextEncoder().encode(usageText(page, query.by, form)), nextMs: page.nextMs };
 }
 
-/** null: more rows than a page may have were read. */
 function* sumTimes(
   query: UsageQuery,
   times: readonly UsageTime[],
   unsummed: readonly Unsummed[],
-): Steps<readonly UsageRow[] | null> {
+): Steps<readonly UsageRow[] | UsageProblemName> {
   const groups = openGroups(query, times);
   const parts = partsOf(query, times);
   const { table } = parts;
+  const receiptsMs = parts.finer
+    .filter((part) => part.table === null)
+    .map(({ range }) => range.beginMs);
+  if (receiptsMs.length > 0) {
+    const untilMs = yield* archivedUntil(query.accountId);
+    if (untilMs !== null && Math.min(...receiptsMs) < untilMs) return "archived";
+  }
   let most = 0;
   if (table !== null) {
     const begins = answersBegins({ ...parts, table, times });
@@ -106,7 +114,7 @@ function* sumTimes(
     for (const row of rows) groups.add(row, atOf(row), 1);
   }
   if (most > limits.usageRowsReadMax || groups.count() > (query.rowsMax ?? limits.usageRowsMax))
-    return null;
+    return "too many";
   return yield* groups.named();
 }
 

@@ -55,9 +55,21 @@ export interface UsageGroup {
   readonly label?: string | null;
 }
 
-/** What is wrong with a query that has more rows for one time than fit into an answer. */
-export const tooManyUsageRows =
-  "has more rows for one time than an answer may have. Ask for one account, a shorter time or one grouping.";
+/** Why a query has no answer, and which parameter to change. */
+export const usageProblems = {
+  "too many": {
+    param: "by",
+    message:
+      "has more rows for one time than an answer may have. Ask for one account, a shorter time or one grouping.",
+  },
+  archived: {
+    param: "since",
+    message:
+      "is before receipts were archived. What is kept of that time is by quarters of an hour, of labels by days of UTC: ask for whole ones, and for labels by no hour, key or format, or for later times.",
+  },
+} as const;
+/** The name of one of them. */
+export type UsageProblemName = keyof typeof usageProblems;
 
 /** The requests of one group, added up. */
 export interface UsageRow extends UsageGroup {

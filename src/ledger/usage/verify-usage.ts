@@ -18,18 +18,67 @@ export function* verifyUsage(report: UsageProblem): Reading<void> {
     rows: new DayRows(keptRows(table), "begin_ms"),
   }));
   const together = new Map<string, Together>();
+  const archives = yield* readArchives();
   for (;;) {
     const next = yield* earliest([receipts, ...tables.map(({ rows }) => rows)]);
     if (next === null) break;
     const ended = yield* receipts.take(next);
+    const archive = archives.get(next.accountId) ?? null;
+    const ofArchive = archive !== null && next.dayMs < archive.untilMs ? noFigures() : null;
     for (const { rows, table } of tables) {
       const kept = yield* rows.take(next);
-      compareDay(table, { ended, kept }, (message) => report(next.accountId, message));
-      if (table.name === "usage_quarter") addTogether(together, kept);
+      const rest = ofArchive === null ? null : noFigures();
+      compareDay(table, { ended, kept, rest }, (message) => report(next.accountId, message));
+      if (table.name === "usage_quarter") {
+        addTogether(together, kept);
+        addFigures(ofArchive, rest);
+      } else if (String(rest) !== String(ofArchive))
+        report(next.accountId, `${table.name} has other sums of archived requests: ${dayOf(next)}`);
     }
+    addFigures(archive?.found ?? null, ofArchive);
   }
+  for (const [accountId, { figures, found }] of archives)
+    if (figures !== found.join(","))
+      report(accountId, "what is kept of archived requests is not what their receipts came to");
   yield* verifyTogether(together, (message) => report("", message));
 }
+
+interface Archive {
+  /** Requests that ended from then on have their receipts. */
+  readonly untilMs: number;
+  readonly figures: string;
+  /** What the kept sums have beyond the receipts that are there. */
+  readonly found: bigint[];
+}
+
+/** What archived receipts came to, which the kept sums have in their place. */
+function* readArchives(): Reading<ReadonlyMap<string, Archive>> {
+  const archives = new Map<string, Archive>();
+  const rows = { sql: `select account_id, until_ms, ${allFigures} as figures from archive` };
+  for (let piece = yield rows; piece.length > 0; piece = yield rows)
+    for (const row of piece)
+      archives.set(textOf(row, "account_id"), {
+        untilMs: numberOf(row, "until_ms"),
+        figures: textOf(row, "figures"),
+        found: noFigures(),
+      });
+  return archives;
+}
+
+function noFigures(): bigint[] {
+  return measures.map(() => 0n);
+}
+
+function addFigures(to: bigint[] | null, more: readonly bigint[] | null): void {
+  if (to !== null && more !== null)
+    for (const [at, one] of more.entries()) to[at] = (to[at] ?? 0n) + one;
+}
+
+function dayOf({ dayMs }: AccountDay): string {
+  return new Date(dayMs).toISOString().slice(0, 10);
+}
+
+const allFigures = measures.map(({ column }) => `coalesce(${column}, 0)`).join(" || ',' || ");
 
 /** What the accounts' rows of a quarter and a format come to: the credit, and a number that depends on every other figure. */
 type Together = readonly [charged: bigint, digest: bigint];
@@ -92,9 +141,8 @@ const coveredReceipts = `select receipt.account_id, receipt.resolved_at_ms, rece
   order by progress.account_id, receipt.resolved_at_ms`;
 
 function keptRows(table: SumsTable): string {
-  const figures = measures.map(({ column }) => `coalesce(${column}, 0)`).join(" || ',' || ");
   const more = table.name === "usage_quarter" ? `, ${figuresTogether}` : "";
-  return `select ${keyColumnsOf(table).join(", ")}, ${figures} as figures${more} from ${table.name} order by account_id, begin_ms`;
+  return `select ${keyColumnsOf(table).join(", ")}, ${allFigures} as figures${more} from ${table.name} order by account_id, begin_ms`;
 }
 
 interface AccountDay {
@@ -159,14 +207,23 @@ function compare(one: AccountDay, other: AccountDay): number {
 
 function compareDay(
   table: SumsTable,
-  { ended, kept }: { readonly ended: readonly Row[]; readonly kept: readonly Row[] },
+  {
+    ended,
+    kept,
+    rest,
+  }: {
+    readonly ended: readonly Row[];
+    readonly kept: readonly Row[];
+    /** Where receipts of the day may be archived: what the kept rows have beyond those that are there is added to it. */
+    readonly rest: bigint[] | null;
+  },
   report: (message: string) => void,
 ): void {
   const sums = new Map<string, bigint[]>();
   for (const receipt of ended) {
     const atMs = numberOf(receipt, "resolved_at_ms");
     const name = nameOf(table, receipt, atMs - (atMs % table.spanMs));
-    const its = sums.get(name) ?? measures.map(() => 0n);
+    const its = sums.get(name) ?? noFigures();
     sums.set(name, its);
     addReceipt(its, receipt);
   }
@@ -174,7 +231,14 @@ function compareDay(
     const name = nameOf(table, row, numberOf(row, "begin_ms"));
     const its = sums.get(name);
     sums.delete(name);
-    if (its === undefined) report(`${table.name} has a row of no receipt: ${name}`);
+    if (rest !== null) {
+      const beyond = textOf(row, "figures")
+        .split(",")
+        .map((figure, at) => BigInt(figure) - (its?.[at] ?? 0n));
+      addFigures(rest, beyond);
+      if (beyond.some((figure) => figure < 0n))
+        report(`${table.name} has less than the receipts come to: ${name}`);
+    } else if (its === undefined) report(`${table.name} has a row of no receipt: ${name}`);
     else if (its.join(",") !== textOf(row, "figures"))
       report(`${table.name} is not what the receipts come to: ${name}`);
   }

@@ -19,6 +19,7 @@ import { grants } from "./0017-grants.ts";
 import { usageOfAll } from "./0018-usage-of-all.ts";
 import { grantSpent } from "./0019-grant-spent.ts";
 import { admitted } from "./0020-admitted.ts";
+import { archives } from "./0021-archives.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -50,4 +51,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0018-usage-of-all", oldest: 5, steps: [usageOfAll] },
   { name: "0019-grant-spent", oldest: 5, steps: [grantSpent] },
   { name: "0020-admitted", oldest: 5, steps: [admitted] },
+  { name: "0021-archives", oldest: 5, steps: [archives] },
 ];
