@@ -243,6 +243,9 @@ export class Model {
       // What is kept changes no answer.
       case "findUnsummed":
       case "keepUsage":
+      case "checkpoint":
+      case "readArchivable":
+      case "archiveReceipts":
         return "done";
       case "verify":
         return ["problems", 0];

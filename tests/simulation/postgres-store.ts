@@ -21,6 +21,7 @@ import type { Rules } from "./plan.ts";
 import {
   columns,
   eventsSql,
+  archivedColumn,
   observedOf,
   type Observed,
   type SimulatedStore,
@@ -238,7 +239,8 @@ async function answerOf(client: StoreClient, call: StoreCall): Promise<StoreAnsw
 /** All tables in one round trip. */
 async function observe(observer: Client, seen: ReadonlyMap<string, number>): Promise<Observed> {
   const read = JSON.stringify(Object.fromEntries(seen));
-  const results = (await observer.query(`select ${columns.account} from tributary.account;
+  const results =
+    (await observer.query(`select ${columns.account}, ${archivedColumn("tributary.")} from tributary.account as account;
     select ${columns.reservation} from tributary.reservation;
     select ${columns.entry} from tributary.entry
       where sequence > coalesce(('${read}'::jsonb ->> account_id)::bigint, 0) order by account_id, sequence;

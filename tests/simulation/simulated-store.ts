@@ -66,6 +66,8 @@ export interface ObservedAccount {
   readonly version: number;
   /** What of the balance is left of grants. */
   readonly grantLeft: bigint;
+  /** What its archived receipts were charged. */
+  readonly archived: bigint;
 }
 export interface ObservedReservation {
   readonly id: string;
@@ -103,6 +105,11 @@ export interface ObservedEntry {
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** A column of an account: what its archived receipts were charged. */
+export function archivedColumn(schema: string): string {
+  return `coalesce((select charged_nanos from ${schema}archive as kept where kept.account_id = account.id), 0) as archived`;
+}
+
 /** The tables' rows as plain figures, the same for every store. */
 export function observedOf(rows: {
   readonly accounts: readonly Row[];
@@ -122,6 +129,7 @@ export function observedOf(rows: {
       entries: Number(row["entries"]),
       version: Number(row["version"]),
       grantLeft: wholeOf(row["grant_left_nanos"]),
+      archived: wholeOf(row["archived"]),
     })),
     reservations: rows.reservations.map((row) => ({
       id: row["request_id"] as string,

@@ -2,7 +2,13 @@ import type { DatabaseSync } from "node:sqlite";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStoreOn, type StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import type { Rules } from "./plan.ts";
-import { columns, eventsSql, observedOf, type SimulatedStore } from "./simulated-store.ts";
+import {
+  columns,
+  eventsSql,
+  archivedColumn,
+  observedOf,
+  type SimulatedStore,
+} from "./simulated-store.ts";
 
 /** One database in memory for run after run: an empty ledger is a copy of the first, which is quicker than migrating. */
 export function openSqliteStores(): Disposable & { fresh(rules: Rules): SimulatedStore } {
@@ -32,7 +38,9 @@ function settingsOf(rules: Rules): StoreSettings {
 }
 
 function storeOn(database: DatabaseSync, settings: StoreSettings): SimulatedStore {
-  const accounts = database.prepare(`select ${columns.account} from account`);
+  const accounts = database.prepare(
+    `select ${columns.account}, ${archivedColumn("")} from account`,
+  );
   const reservations = database.prepare(`select ${columns.reservation} from reservation`);
   const entries = database.prepare(
     `select ${columns.entry} from entry where account_id = ? and sequence > ? order by sequence`,

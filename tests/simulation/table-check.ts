@@ -35,6 +35,8 @@ export class TableCheck {
   private readonly reservedIn = new Set<string>();
   private readonly resolvedIn = new Set<string>();
   private readonly references = new Set<string>();
+  /** Requests whose receipts have left the ledger. */
+  private readonly archived = new Set<string>();
   /** By request: what the entries of its refunds add up to. */
   private readonly refunded = new Map<string, bigint>();
 
@@ -59,6 +61,7 @@ export class TableCheck {
     if (isQuiet && String(told) === String(expected)) return;
     const pending = this.store.observe(this.seen);
     const observed = pending instanceof Promise ? await pending : pending;
+    if (calls.some(({ name }) => name === "archiveReceipts")) this.readArchived(observed);
     this.readJournal(observed);
     this.ensureInvariants(observed);
     for (const [index, call] of calls.entries()) {
@@ -71,6 +74,25 @@ export class TableCheck {
     }
     this.ensureEqualToModel(observed, calls.at(-1)?.nowMs ?? 0);
     this.ensureEvents(observed);
+  }
+
+  /** What is missing had ended, and the ledger keeps what it was charged. */
+  private readArchived({ accounts, reservations }: Observed): void {
+    const there = new Set(reservations.map(({ id }) => id));
+    for (const { archived, id } of accounts) {
+      const its = [...this.model.reservations].filter(([, one]) => one.account === id);
+      const missing = its.filter(([requestId]) => !there.has(requestId));
+      for (const [requestId, one] of missing) {
+        ensure(one.state !== "open", "only what has ended is archived", () => requestId);
+        this.archived.add(requestId);
+      }
+      const charged = sum(missing, ([, one]) => one.charged);
+      ensure(
+        charged === archived,
+        "archived receipts were charged what is kept of them",
+        () => `${id}: ${String(charged)}, kept ${String(archived)}`,
+      );
+    }
   }
 
   private readJournal(observed: Observed): void {
@@ -120,11 +142,11 @@ export class TableCheck {
   /** Section 8 of the contract, from the tables alone. */
   private ensureInvariants(observed: Observed): void {
     const byAccount = Map.groupBy(observed.reservations, ({ account }) => account);
-    for (const { balance, entries, held, id, running } of observed.accounts) {
+    for (const { archived, balance, entries, held, id, running } of observed.accounts) {
       const journal = this.journal(id);
       const reservations = byAccount.get(id) ?? [];
       const open = reservations.filter(({ state }) => state === "open");
-      const spent = sum(reservations, ({ charged }) => charged);
+      const spent = archived + sum(reservations, ({ charged }) => charged);
       const is = (holds: boolean, rule: string, what: () => string): void => {
         ensure(holds, rule, () => `${id}: ${what()}`);
       };
@@ -248,7 +270,7 @@ export class TableCheck {
       );
     }
     ensure(
-      reservations.length === model.reservations.size,
+      reservations.length === model.reservations.size - this.archived.size,
       "as many reservations as in the model",
       () => `${String(reservations.length)}, model ${String(model.reservations.size)}`,
     );
