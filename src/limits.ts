@@ -280,9 +280,9 @@ export const limits = {
   usageTimesFirst: 32,
   /** Days that receipts stay at least: refunds name them, and payment providers let theirs be disputed for so long. */
   receiptDaysMin: 90,
-  /** Receipts that are archived, and entries that are rolled up for it, in one transaction: some 5 ms of SQLite's thread. */
-  archiveReceiptsAStep: 100,
-  archiveEntriesAStep: 250,
+  /** Receipts that are archived, and entries that are rolled up for it, in one transaction: 2 ms of SQLite's thread, for which requests wait. */
+  archiveReceiptsAStep: 25,
+  archiveEntriesAStep: 100,
   /** How long requests have the ledger for themselves between two such transactions. */
   archiveRestMs: 20,
   /** When a process first archives after its start, and how often then: receipts of an hour at a time. */

@@ -4,6 +4,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
+import { openThreadedReports } from "../../src/ledger/postgres/threaded-reports.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { Row } from "../../src/ledger/row.ts";
 import { noSums } from "../../src/ledger/usage/measures.ts";
@@ -361,6 +362,16 @@ const everything: UsageQuery = {
   untilMs: null,
   timezone: "UTC",
 };
+
+it.skipIf(!postgresTests)(
+  "a fault of the server is told as it was, also by the thread of reports",
+  async () => {
+    await using server = await openPostgresDatabases();
+    await using reports = openThreadedReports({ url: await server.createDatabase("empty") });
+    const asked = reports.printUsage({ ...everything, form: "application/json" });
+    await expect(asked).rejects.toMatchObject({ kind: "bug", reason: null, code: "3F000" });
+  },
+);
 
 it("percentiles are those of the bucket, and guessed within it", () => {
   const sums = noSums();

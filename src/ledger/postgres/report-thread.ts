@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { OperatorError } from "../operator-error.ts";
+import { StoreFault } from "../store-fault.ts";
 import { openAdministration } from "./administration.ts";
 import { type DatabaseSettings, openDatabase } from "./database.ts";
 import { storeFault } from "./fault.ts";
@@ -27,6 +28,6 @@ function errorToData(error: unknown): ReportError {
   const { message } = error instanceof Error ? error : new Error(String(error));
   if (error instanceof OperatorError)
     return { type: "operator", code: error.code, message, param: error.param };
-  const { code, kind, reason } = storeFault(error);
+  const { code, kind, reason } = error instanceof StoreFault ? error : storeFault(error);
   return { type: "fault", kind, code, message, reason };
 }
