@@ -18,6 +18,13 @@ import type { Unsummed, UsageProblemName, UsageQuery, UsageRow, UsageTime } from
 import { type UsageForm, type UsageText, usageText } from "./usage-json.ts";
 import { timesOf } from "./usage-times.ts";
 
+/** After how many times a page ends whose rows are put together from many others: parts of days, or receipts. */
+function timesOfDear({ by, timezone }: UsageQuery): number {
+  const isOfParts = by.includes("day") && timezone !== "UTC" && !by.includes("format");
+  if (by.length === 2 && isOfParts) return limits.usageTimesFirst;
+  return by.includes("hour") && by.includes("label") ? 4 * limits.usageTimesFirst : Infinity;
+}
+
 /** The rows of the first times of a query, and where the next ones begin; null: these are all. */
 export interface UsagePage {
   readonly rows: readonly UsageRow[];
@@ -62,7 +69,7 @@ function* pageTimes(
     rows.push(...found);
     from += some.length;
     const fitting = Math.floor(((rowsMax - rows.length) * from) / Math.max(1, rows.length));
-    if (fitting === 0) break;
+    if (fitting === 0 || from >= timesOfDear(query)) break;
     count = Math.min(4 * count, fitting);
   }
   return { rows, nextMs: times[from]?.beginMs ?? null };
