@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openArchiveFile } from "../src/ledger/archive/archive-file.ts";
 import { type Archived, archiveBefore } from "../src/ledger/archive/archive-run.ts";
-import type { RequestId } from "../src/ledger/records.ts";
+import type { RequestId } from "../src/ledger/scalars.ts";
 import type { StoreLedger } from "../src/ledger/store-ledger.ts";
 import { limits } from "../src/limits.ts";
 import { newId } from "../src/new-id.ts";
