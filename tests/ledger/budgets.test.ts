@@ -259,7 +259,7 @@ describe("a budget that is set late", () => {
     const counted = { sinceMs: 0, through: 9, nanos: 5n, nextMs: null };
     const setting = stepsOf(key, budget, { counted, nowMs: 1 });
     const plans: string[] = [];
-    const answers = { entries: 9n, spent: 0n };
+    const answers = { entries: 9n, spent: 0n, until_ms: -1n };
     for (let step = setting.next(); step.done !== true;) {
       const { value } = step;
       if (value.type !== "statement") throw new Error("statements alone");
@@ -271,6 +271,7 @@ describe("a budget that is set late", () => {
     expect(plans).toEqual([
       "SCAN reservation USING INDEX reservation_lease",
       "SEARCH reservation USING INDEX reservation_resolution (account_id=? AND resolved_sequence>?)",
+      "SEARCH archive USING PRIMARY KEY (account_id=?)",
       "SEARCH account USING INDEX sqlite_autoindex_account_1 (id=?)",
       "SEARCH api_key USING INDEX sqlite_autoindex_api_key_1 (id=?)",
     ]);

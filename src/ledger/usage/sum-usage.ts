@@ -69,7 +69,8 @@ function* pageTimes(
     rows.push(...found);
     from += some.length;
     const fitting = Math.floor(((rowsMax - rows.length) * from) / Math.max(1, rows.length));
-    if (fitting === 0 || from >= timesOfDear(query)) break;
+    const isLong = rows.length >= limits.pageRowsMax && from >= timesOfDear(query);
+    if (fitting === 0 || isLong) break;
     count = Math.min(4 * count, fitting);
   }
   return { rows, nextMs: times[from]?.beginMs ?? null };
