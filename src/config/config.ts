@@ -74,9 +74,8 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
     /** Folder of downloaded weights. Absolute. */
     cacheDir: readCacheDir(read, environment, folder),
     database,
-    /** How many days receipts stay; null: for ever. */
+    /** How many days receipts stay (null: for ever), and then the folder of their files. Absolute. */
     receiptDays: read.value("TRIBUTARY_RECEIPT_DAYS"),
-    /** Of archived receipts. Absolute. */
     archiveDir: resolve(folder, read.value("TRIBUTARY_ARCHIVE_DIR") ?? join(dataDir, "archive")),
     sqliteSynchronous: read.value("TRIBUTARY_SQLITE_SYNCHRONOUS"),
     /** null: the embedded engine. */

@@ -68,8 +68,7 @@ export const variables = {
     kind: integer(limits.receiptDaysMin, 36_500),
     default: null,
     otherwise: "for ever",
-    meaning:
-      "how many days receipts stay in the ledger; older ones are archived, with their entries, and their sums are kept",
+    meaning: "days that receipts stay; older ones are archived, and their sums are kept",
   },
   TRIBUTARY_ARCHIVE_DIR: {
     kind: text("a path of a folder"),

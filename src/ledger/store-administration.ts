@@ -4,12 +4,11 @@ import type { ChangedBy } from "./administration/changed-by.ts";
 import { type JournalHead, parseHead } from "./journal.ts";
 import type { LedgerAdministration } from "./ledger.ts";
 import { OperatorError } from "./operator-error.ts";
-import { limits } from "../limits.ts";
 import type { NewSealKey } from "./administration/seal-key-administration.ts";
 import { administerKeys, newKey } from "./store-keys.ts";
 import { administerOperators } from "./store-operators.ts";
 import { administerReplicas } from "./store-replicas.ts";
-import { administerUsage } from "./store-usage.ts";
+import { administerArchives, administerUsage } from "./store-usage.ts";
 import { administerWebhooks, noteProblems } from "./store-events.ts";
 import type { RunOperation } from "./store-operations.ts";
 
@@ -63,11 +62,7 @@ export function openStoreAdministration(
       );
     },
     ...administerUsage(run),
-    rollUp: (order) => run("checkpoint", { ...order, entriesMax: limits.archiveEntriesAStep }),
-    readArchivable: (order) => run("readArchivable", order),
-    archiveReceipts: (batch) => run("archiveReceipts", { ...batch, by }),
-    findArchive: (part) => run("findArchive", part),
-    archivedUntil: (accountId) => run("archivedUntil", accountId),
+    ...administerArchives(run, by),
     findUnsummed: (after) => run("findUnsummed", after),
     keepUsage: (accountIds) => run("keepUsage", { accountIds, by }),
     async verify(against, listHeads = false) {

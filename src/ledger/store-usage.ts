@@ -1,4 +1,6 @@
-import type { LedgerAdministration } from "./ledger.ts";
+import type { ChangedBy } from "./administration/changed-by.ts";
+import type { ArchivesAdministration, LedgerAdministration } from "./ledger.ts";
+import { limits } from "../limits.ts";
 import { OperatorError } from "./operator-error.ts";
 import type { RunOperation } from "./store-operations.ts";
 import { type UsageProblemName, usageProblems, type UsageRow } from "./usage/usage-query.ts";
@@ -23,6 +25,21 @@ export function administerUsage(
       if (typeof page === "string") throw notAnswered(page);
       return page;
     },
+  };
+}
+
+/** What takes old receipts out of a store. */
+export function administerArchives(
+  run: RunOperation,
+  by: ChangedBy,
+): Omit<ArchivesAdministration, "keepUsage" | "listAccounts"> &
+  Pick<LedgerAdministration, "findArchive" | "archivedUntil"> {
+  return {
+    rollUp: (order) => run("checkpoint", { ...order, entriesMax: limits.archiveEntriesAStep }),
+    readArchivable: (order) => run("readArchivable", order),
+    archiveReceipts: (batch) => run("archiveReceipts", { ...batch, by }),
+    findArchive: (part) => run("findArchive", part),
+    archivedUntil: (accountId) => run("archivedUntil", accountId),
   };
 }
 
