@@ -9,7 +9,7 @@ const lifeMs = 120_000;
 
 const typescriptRecipe = `
 import createClient from "openapi-fetch";
-import type { paths } from "./operators.d.ts";
+import type { paths } from "./operators-types.d.ts";
 
 declare const process: { readonly argv: readonly string[] };
 const [url, token] = process.argv.slice(2);
@@ -48,7 +48,7 @@ print("balance", show_account.sync(client=client, id=account.id).balance)
 
 const typescriptQuestion = `
 import createClient from "openapi-fetch";
-import type { paths } from "./callers.d.ts";
+import type { paths } from "./callers-types.d.ts";
 
 declare const process: { readonly argv: readonly string[] };
 const [url, key] = process.argv.slice(2);
@@ -57,11 +57,11 @@ const asked = await client.POST("/v1/chat/completions", {
   body: { messages: [{ role: "user", content: "Hello" }], max_tokens: 50 },
 });
 if (asked.data === undefined) throw new Error(JSON.stringify(asked.error));
-const text: string | null | undefined = asked.data.choices[0]?.message.content;
+const text: string | null | undefined = "choices" in asked.data ? asked.data.choices[0]?.message.content : null;
 const id = asked.response.headers.get("x-request-id") ?? "";
 const receipt = await client.GET("/receipts/{id}", { params: { path: { id } } });
 if (receipt.data === undefined) throw new Error(JSON.stringify(receipt.error));
-const charged: string | null = receipt.data.charged;
+const charged: string | null = "charged" in receipt.data ? receipt.data.charged : null;
 console.log((text ?? "") !== "" && Number(charged) > 0 ? "answered and charged" : JSON.stringify([text, charged]));
 `;
 
@@ -124,7 +124,7 @@ export async function doTypescriptRecipes(
   for (const recipe of recipes) {
     const { name, says, typescript } = recipe;
     writeFileSync(join(folder, `${name}.ts`), typescript);
-    const types = ["--output", `${name}.d.ts`, ...given];
+    const types = ["--output", `${name}-types.d.ts`, ...given];
     const problem = await runSteps(join(node, "node_modules/.bin"), folder, says, [
       ["node_modules/.bin/openapi-typescript", join(scratch, `${name}.json`), ...types],
       [
