@@ -1,6 +1,7 @@
 import {
   type AccountPlan,
   type BudgetPlan,
+  type GrantPlan,
   type Happening,
   type Incident,
   type KeyPlan,
@@ -32,6 +33,7 @@ const scenes: readonly Scene[] = [
   cancelledAlone,
   cutOff,
   stopped,
+  stopped,
   leaving,
   clockAhead,
   clockBack,
@@ -39,6 +41,7 @@ const scenes: readonly Scene[] = [
   emptied,
   spentBudget,
   endingKey,
+  grantedAnew,
   crowd,
 ];
 
@@ -74,6 +77,7 @@ function stopped(random: Sequence, plan: Plan): Plan {
     { type: "suspend", replica, forMs: random.pick([61_000, 75_000, 140_000]) },
     { type: "freeze", replica, forMs: random.pick([61_000, 75_000, 140_000]) },
     { type: "unheard", replica, forMs: random.pick([0, 15_000, 25_000]) },
+    { type: "unheard", replica, forMs: random.pick([15_000, 25_000]) },
   ]);
   const phase = random.pick<Phase>(["admitted", "accepted", "output"]);
   return withIncidents(untroubled(long, request), at(request, phase, what));
@@ -262,6 +266,25 @@ function endingKey(random: Sequence, plan: Plan): Plan {
   }
   const incidents = what.map((one, index) => ({ when: { atMs: 500 + index * 9_000 }, what: one }));
   return withIncidents(plan, ...incidents);
+}
+
+/** A grant is changed between the begin of a day and what pays it, and taken away and given again within the day. */
+function grantedAnew(random: Sequence, plan: Plan): Plan {
+  const { accountId } = random.pick(plan.requests);
+  const grantOf = (): GrantPlan => ({
+    amountNanos: BigInt(random.between(1, 9)) * 1_000_000n,
+    carryOver: random.chance(0.4),
+  });
+  const midnightMs = random.between(1_000, 15_000);
+  const changes = [grantOf(), random.chance(0.5) ? null : grantOf(), grantOf()];
+  const incidents = changes.map((grant, index): Incident => ({
+    when: { atMs: midnightMs + 50 + index * 1_500 },
+    what: { type: "grant", accountId, grant },
+  }));
+  const accounts = plan.accounts.map((account) =>
+    account.id === accountId ? { ...account, grant: grantOf() } : account,
+  );
+  return withIncidents({ ...plan, accounts, startsAtMs: startOf(plan, midnightMs) }, ...incidents);
 }
 
 function withBudget(plan: Plan, keyId: string, budget: BudgetPlan): Plan {
