@@ -12,6 +12,8 @@ import type { PlannedQuestion } from "./usage-model.ts";
 
 /** Everything that comes from outside in one run. Dropping any part of it leaves a plan. */
 export interface Plan {
+  /** Its requests and what befalls them are made for each other: no scene is added. */
+  readonly staged: boolean;
   readonly rules: Rules;
   readonly replicas: number;
   readonly accounts: readonly AccountPlan[];
@@ -242,6 +244,7 @@ export function planOf(seed: number): Plan {
   incidents.push(...givingOutOf(eventful, { requests, accounts, spanMs }));
   incidents.push(...creditsOf(openSequence(seed + 1_000_033), requests));
   const plan: Plan = {
+    staged: busy,
     rules,
     replicas,
     accounts,

@@ -17,6 +17,7 @@ const dayMs = 86_400_000;
 
 /** Adds to a plan what by chance alone hardly meets in one: a few requests, and the trouble that is theirs. */
 export function withScenes(random: Sequence, plan: Plan): Plan {
+  if (plan.staged) return plan;
   const left = [...scenes];
   let played = plan;
   for (let count = random.pick([1, 1, 2, 2]); count > 0; count -= 1) {
