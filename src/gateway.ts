@@ -13,6 +13,11 @@ import { newId } from "./new-id.ts";
 import { openRefusals, type Refusal, type Refusals } from "./http/refusal-log.ts";
 import { type NotReadyReasons, openReadiness } from "./http/readiness.ts";
 import { openWrongKeys } from "./http/wrong-keys.ts";
+import {
+  type CountedRequests,
+  openCountedRequests,
+  type ProcessFigures,
+} from "./telemetry/process-figures.ts";
 import { knownRequests } from "./http/routes.ts";
 import { listen } from "./http/server.ts";
 import type { Service } from "./http/service.ts";
@@ -43,6 +48,8 @@ export interface Gateway extends AsyncDisposable {
   describe(): DeploymentDescription;
   /** The generations that it serves. */
   running(): Promise<readonly Progress[]>;
+  /** What it counts of its requests, in memory. */
+  figures(): Promise<ProcessFigures>;
   /** The requests that it refused or failed last, newest first. */
   refusals(): Promise<readonly Refusal[]>;
   /** Why a request would not be served now; {} when it would. */
@@ -94,13 +101,14 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   const reports = opened.use(openReports(config, ledger));
   const deployment = opened.use(await openDeployment(config, parts));
   const refusals = openRefusals(Date.now);
+  const counted = openCountedRequests(clock.monotonicMs);
   const sealRing = opened.use(await openSealRing(ledger, { telemetry }));
   const service: Service = {
     ledger,
     reports: () => reports.open(),
     deployment,
     leases,
-    telemetry: refusals.watch(telemetry),
+    telemetry: counted.watch(refusals.watch(telemetry)),
     workers: opened.use(openBodyWorkers(() => sealRing.keys, clock.timers)),
     get sealKeys() {
       return sealRing.keys;
@@ -142,7 +150,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
     first,
     metrics: () => service.metrics(),
     describe: () => deployment.describe(),
-    ...looksOf(service, leases, refusals),
+    ...looksOf(service, leases, { refusals, counted }),
     leave: () => void (service.state.leaving = true),
     drain,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -168,6 +176,7 @@ function newState(): Service["state"] {
     requests: 0,
     places: 0,
     generations: new Set(),
+    outputTokens: 0,
   };
 }
 
@@ -187,10 +196,18 @@ function openKeepers(
 function looksOf(
   { readiness, state }: Service,
   leases: LeaseKeeper,
-  refusals: Refusals,
-): Pick<Gateway, "running" | "refusals" | "reasons" | "lookForCancelled"> {
+  { counted, refusals }: { readonly counted: CountedRequests; readonly refusals: Refusals },
+): Pick<Gateway, "running" | "figures" | "refusals" | "reasons" | "lookForCancelled"> {
+  const running = () => [...state.generations].map(({ progress }) => progress);
   return {
-    running: () => Promise.resolve([...state.generations].map(({ progress }) => progress)),
+    running: () => Promise.resolve(running()),
+    figures() {
+      const runningTokens = running().reduce((sum, { outputTokens }) => sum + outputTokens, 0);
+      return Promise.resolve({
+        ...counted.read(),
+        outputTokens: state.outputTokens + runningTokens,
+      });
+    },
     refusals: () => Promise.resolve(refusals.list()),
     reasons: () => readiness.generations(),
     lookForCancelled: () => leases.look(),

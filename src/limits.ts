@@ -204,6 +204,25 @@ export const limits = {
   replicaForgottenMs: 3_600_000,
   /** Requests that were refused last, of a process: to look at, not to keep; about 300 bytes each. */
   refusalsKept: 1_000,
+  /** Times to the first output that a process remembers, and for how long they count as those of now. */
+  firstOutputsKept: 1_000,
+  firstOutputsMs: 5 * 60_000,
+  /** Streams of live figures at once: a browser has one for all its tabs. */
+  liveStreamsMax: 64,
+  /** Between two looks at what is live, as long as a stream is open: a person sees a second. */
+  liveEveryMs: 1_000,
+  /** Between two looks at replicas and deployment, which is asked for its health with each. */
+  liveStatusMs: 5_000,
+  /** The time that tokens a second are of. */
+  liveRateMs: 5_000,
+  /** A stream in which nothing happens has a comment that often: proxies end what is silent for a minute. */
+  liveHeartbeatMs: 15_000,
+  /** Running requests that are shown, the newest, and how many of them are read at once: each turn takes some milliseconds. */
+  liveRowsMax: 5_000,
+  liveRowsAtOnce: 250,
+  /** Bytes that wait for a watcher who reads slowly; it misses looks until they have left, and is cut off after a time. */
+  liveBufferedBytesMax: 1024 * 1024,
+  liveBehindMs: 30_000,
   /** How long answers to operators may take to leave when the process ends. */
   operatorCloseMs: 200,
   /** Bytes of a body of the operators' API; the largest object that it takes has some thousand. */
@@ -495,6 +514,8 @@ if (limits.processEndMs < limits.ledgerBusyMs)
   );
 if (limits.processRestartFirstMs > limits.processRestartLongestMs)
   throw new Error("limits: the first wait for a new process is longer than the longest");
+if (limits.liveRateMs < 2 * limits.liveEveryMs || limits.liveHeartbeatMs < limits.liveEveryMs)
+  throw new Error("limits: live figures would be of no time between two looks");
 if (limits.ledgerTurnMs >= limits.ledgerBusyMs)
   throw new Error("limits: who waits for a turn would never try without one");
 if (limits.ledgerStartWaitMs < 2 * ledgerFailsWithinMs)

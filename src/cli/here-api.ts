@@ -3,6 +3,7 @@ import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { newId } from "../new-id.ts";
 import type { OperatorApiParts } from "../operators/api.ts";
 import type { WatchedService } from "../operators/watched-service.ts";
+import { quietTimers } from "../timers.ts";
 import { CommandError, type Shell } from "./command.ts";
 import { thisUser, withLedger } from "./open-ledger.ts";
 import { version } from "./version.ts";
@@ -29,6 +30,9 @@ export function withApiHere<Result>(
       service: noService,
       newId,
       now: Date.now,
+      timers: quietTimers,
+      // A ledger alone has no streams of what happens.
+      closing: AbortSignal.abort(),
       version,
       onFailure: ({ cause }) => void failures.push(cause),
     };
@@ -64,6 +68,7 @@ const noService: WatchedService = {
   id: "",
   startedAtMs: 0,
   facts: refuse,
+  figures: refuse,
   running: refuse,
   refusals: refuse,
   deployment: refuse,

@@ -20,7 +20,7 @@ export interface WatchedServiceParts {
   readonly shell: Pick<Shell, "environment" | "isFromFile">;
   readonly gateway: Pick<
     Gateway,
-    "describe" | "lookForCancelled" | "reasons" | "refusals" | "running"
+    "describe" | "figures" | "lookForCancelled" | "reasons" | "refusals" | "running"
   >;
   readonly ledger: () => Promise<Pick<StoreLedger, "reportReplica" | "forgetReplica">>;
   /** Begins to drain, as SIGTERM does. */
@@ -63,6 +63,7 @@ export function openWatchedService(parts: WatchedServiceParts): OpenWatchedServi
     startedAtMs: Date.now(),
     facts,
     running: () => gateway.running(),
+    figures: () => gateway.figures(),
     refusals: () => gateway.refusals(),
     deployment: () => describeDeployment(config, gateway),
     settings: () => settings,

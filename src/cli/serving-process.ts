@@ -59,6 +59,7 @@ function openCalls(): ServingCalls {
     describe: async () => (await begun.promise).gateway.describe(),
     metrics: async () => (await begun.promise).telemetry.metricsSnapshot(),
     running: async () => (await begun.promise).gateway.running(),
+    figures: async () => (await begun.promise).gateway.figures(),
     refusals: async () => (await begun.promise).gateway.refusals(),
     reasons: async () => (await begun.promise).gateway.reasons(),
     lookForCancelled: async () => (await begun.promise).gateway.lookForCancelled(),

@@ -18,7 +18,7 @@ import type { Exchange } from "./exchange.ts";
 import { labelOfHeader } from "./label.ts";
 import { inputTooLarge, type PreparedRequest, prepareRequest } from "./prepare-request.ts";
 import { readRequestBody } from "./request-body.ts";
-import type { GenerationRoute, Service } from "./service.ts";
+import type { GenerationRoute, Service, ServiceState } from "./service.ts";
 
 /** Bytes above which a body exceeds the input bound, whatever it holds. */
 const largestBodyWithinBound = limits.inputBoundMax - inputBound(0, 0, 0);
@@ -199,7 +199,7 @@ async function answer(
         if (ending.type === "failed") exchange.record.failureCode = ending.failure.code;
         if (ending.type === "failed") report(exchange, ending.failure, service);
         endAnswer(exchange, writer, { ending, service });
-        if (running !== null) service.state.generations.delete(running);
+        if (running !== null) leaveRunning(running, service.state, facts?.outputTokens ?? 0);
         resolve();
       },
     };
@@ -209,6 +209,12 @@ async function answer(
     if (exchange.gone.aborted) leave();
     else exchange.gone.addEventListener("abort", leave, { once: true });
   });
+}
+
+/** What was counted while it ran stays counted where it is settled for nothing: it was made all the same. */
+function leaveRunning(running: ServedGeneration, state: ServiceState, settledTokens: number): void {
+  state.generations.delete(running);
+  state.outputTokens += Math.max(settledTokens, running.progress.outputTokens);
 }
 
 /** An answer that cannot be written is failed in its own format; only when that is impossible it breaks off. */

@@ -66,6 +66,8 @@ export interface ServiceState {
   places: number;
   /** The generations that are being served. */
   readonly generations: Set<ServedGeneration>;
+  /** Of the generations that have ended. */
+  outputTokens: number;
 }
 
 /** The format that a generation route speaks, with the header that wins when a caller presents two keys. */

@@ -2,6 +2,7 @@ import type { Prices } from "../admission/price.ts";
 import type { Usage } from "../conversation/generation-event.ts";
 import type { AccountPatch } from "./administration/account-administration.ts";
 import type { AuditQuery, AuditRow } from "./administration/audit.ts";
+import type { OpenRequests } from "./administration/generation-administration.ts";
 import type { KeyPatch, KeyPolicy } from "./administration/key-administration.ts";
 import type { OperatorRecord, OperatorRole } from "./administration/operator-administration.ts";
 import type { SessionRecord } from "./administration/session-administration.ts";
@@ -286,6 +287,8 @@ export interface ReplicasAdministration {
   cancelGeneration(requestId: string): Promise<RequestId>;
   /** Running requests, of all processes, that were cancelled so. */
   cancelledGenerations(): Promise<readonly RequestId[]>;
+  /** Which requests run, of all processes: up to so many ids, newest first, and how many there are. */
+  openRequests(idsMax: number): Promise<OpenRequests>;
   /** Says what a replica is; answers what was asked of it meanwhile. */
   reportReplica(id: string, facts: ReplicaFacts): Promise<ReplicaRecord>;
   forgetReplica(id: string): Promise<void>;

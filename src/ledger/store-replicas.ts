@@ -7,6 +7,7 @@ export function administerReplicas(run: RunOperation, by: ChangedBy): ReplicasAd
   return {
     cancelGeneration: (requestId) => run("cancelGeneration", { requestId, by }),
     cancelledGenerations: () => run("cancelledGenerations", null),
+    openRequests: (idsMax) => run("openRequests", { idsMax }),
     reportReplica: (id, facts) => run("reportReplica", { id, facts, by }),
     forgetReplica: async (id) => void (await run("forgetReplica", { id, by })),
     listReplicas: () => run("listReplicas", null),

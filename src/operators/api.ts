@@ -5,6 +5,7 @@ import { limits } from "../limits.ts";
 import { addAccountRoutes } from "./account-routes.ts";
 import { addGenerationRoutes } from "./generation-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
+import { addLiveRoutes } from "./live-routes.ts";
 import { addOperatorRoutes } from "./operator-routes.ts";
 import { addPriceRoutes } from "./price-routes.ts";
 import { answerProblem, problemOf, ProblemError } from "./problem.ts";
@@ -12,6 +13,7 @@ import { addReportRoutes } from "./report-routes.ts";
 import { addStatementRoutes } from "./statement-routes.ts";
 import type { OperatorApp, OperatorContext, OperatorVariables } from "./route.ts";
 import { addServiceRoutes } from "./service-routes.ts";
+import type { Timers } from "../timers.ts";
 import type { PrivateAddresses } from "../webhooks/endpoint-address.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
 import { addSessionRoutes, addSignIn } from "./session-routes.ts";
@@ -28,6 +30,9 @@ export interface OperatorApiParts extends SignInParts {
   readonly service: WatchedService;
   /** Whether webhooks may lead into private networks. */
   readonly privateAddresses: PrivateAddresses;
+  readonly timers: Timers;
+  /** The listener ends, and its streams with it. */
+  readonly closing: AbortSignal;
   readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
 }
 
@@ -96,6 +101,7 @@ export function openOperatorApi(
   addPriceRoutes(app, parts);
   addReportRoutes(app);
   addGenerationRoutes(app, parts);
+  addLiveRoutes(app, parts);
   addServiceRoutes(app, parts);
   addStatementRoutes(app);
   addWebhookRoutes(app, parts);

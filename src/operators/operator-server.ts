@@ -9,7 +9,7 @@ import {
   urlOf,
 } from "../network/http-server.ts";
 import { newId } from "../new-id.ts";
-import { quietTimers } from "../timers.ts";
+import { quietTimers, type Timers } from "../timers.ts";
 import type { OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
 import { loginLink } from "./login-link.ts";
@@ -27,6 +27,8 @@ export interface OperatorServerParts extends Pick<
   OperatorApiParts,
   "clientOf" | "ledger" | "onFailure" | "prices" | "privateAddresses" | "service" | "version"
 > {
+  /** Of live streams; those of the process where they are left out. */
+  readonly timers?: Timers;
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
   /** Hears what becomes of the listener's certificate. */
@@ -49,6 +51,7 @@ export async function listenForOperators(
   parts: OperatorServerParts,
 ): Promise<OperatorServer> {
   let api: Promise<ApiListener> | null = null;
+  const closing = new AbortController();
   const apiParts: OperatorApiParts = {
     ...parts,
     tries: openFailedTries(() => performance.now()),
@@ -56,6 +59,8 @@ export async function listenForOperators(
     scheme: address.tls === null ? "http" : "https",
     newId,
     now: Date.now,
+    timers: parts.timers ?? quietTimers,
+    closing: closing.signal,
   };
   const publicName =
     address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
@@ -100,6 +105,7 @@ export async function listenForOperators(
     async [Symbol.asyncDispose]() {
       opened[Symbol.dispose]();
       const closed = new Promise((resolve) => server.close(resolve));
+      closing.abort();
       server.closeIdleConnections();
       // What was asked last, such as a drain, is still answered.
       const timer = setTimeout(() => server.closeAllConnections(), limits.operatorCloseMs);

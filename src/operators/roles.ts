@@ -33,6 +33,7 @@ export const leastRoles = {
   listAudit: "viewer",
   cancelGeneration: "billing",
   listRefusals: "viewer",
+  watchLive: "viewer",
   showStatus: "viewer",
   drainReplica: "owner",
   listSettings: "viewer",

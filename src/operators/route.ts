@@ -58,8 +58,17 @@ export function defineRoute<
     readonly schema: Answer;
     /** Media types that it is answered as too, where they are asked for. */
     readonly texts?: readonly string[];
+    /** Whether it is a stream of server-sent events, and no JSON. */
+    readonly stream?: boolean;
   },
 ) {
+  const content = {
+    "application/json": { schema: answer.schema },
+    ...Object.fromEntries(
+      (answer.texts ?? []).map((type) => [type, { schema: z.string() }] as const),
+    ),
+  };
+  const streamed = { "text/event-stream": { schema: answer.schema } };
   const least = leastRoles[operationId];
   return createRoute({
     // The type stays that of the route: handlers read the header by its name, as it is read of any request.
@@ -75,12 +84,8 @@ export function defineRoute<
     responses: {
       [answer.status]: {
         description: answer.description,
-        content: {
-          "application/json": { schema: answer.schema },
-          ...Object.fromEntries(
-            (answer.texts ?? []).map((type) => [type, { schema: z.string() }] as const),
-          ),
-        },
+        // The type of a route knows its answers in JSON alone.
+        content: answer.stream === true ? (streamed as unknown as typeof content) : content,
       },
       "4XX": problemAnswer,
       "5XX": problemAnswer,
@@ -132,8 +137,22 @@ export function answerFile(
       await iterator.return?.();
     },
   });
-  const headers = { "content-type": `${type}; charset=utf-8` };
-  // A route's type knows its answers in JSON alone; a Response that has no JSON is none of the others.
+  return answerWith(body, { "content-type": `${type}; charset=utf-8` });
+}
+
+/** Server-sent events, as they come. */
+export function answerStream(
+  events: ReadableStream<Uint8Array>,
+): TypedResponse<never, 200, "json"> {
+  // A proxy's buffer would hold events back.
+  return answerWith(events, { "content-type": "text/event-stream", "x-accel-buffering": "no" });
+}
+
+/** A route's type knows its answers in JSON alone; a Response that has no JSON is none of the others. */
+function answerWith(
+  body: ReadableStream<Uint8Array>,
+  headers: Readonly<Record<string, string>>,
+): TypedResponse<never, 200, "json"> {
   return new Response(body, { headers }) as unknown as TypedResponse<never, 200, "json">;
 }
 

@@ -6,6 +6,7 @@ import { administer, defineRoute, type OperatorApp } from "./route.ts";
 import { verificationSchema } from "./schemas.ts";
 import {
   deploymentSchema,
+  deploymentToJson,
   replicaSchema,
   replicaToJson,
   settingSchema,
@@ -111,11 +112,8 @@ export function addServiceRoutes(
     context.json({ data: service.settings().map(settingToJson), next_cursor: null }, 200),
   );
   app.openapi(deployment, async (context) => {
-    const { contextTokens, kind, model, takesTools, url } = service.deployment();
     const { reasons } = await service.facts();
-    const ready = Object.keys(reasons).length === 0;
-    const known = { kind, url, model, context_tokens: contextTokens, takes_tools: takesTools };
-    return context.json({ ...known, ready, reasons: { ...reasons } }, 200);
+    return context.json(deploymentToJson(service.deployment(), reasons), 200);
   });
   app.openapi(verify, (context) => {
     verification.begin(() => service.verify());

@@ -7,7 +7,7 @@ import type {
 import type { Receipt } from "../ledger/receipt.ts";
 import { isoTime, receiptOfApi, receiptSchema, time } from "./schemas.ts";
 import { webhookSchema } from "./webhook-schemas.ts";
-import type { WatchedRefusal, WatchedSetting } from "./watched-service.ts";
+import type { WatchedDeployment, WatchedRefusal, WatchedSetting } from "./watched-service.ts";
 
 // What the API says of the service itself: what runs, replicas, settings, refusals.
 
@@ -129,6 +129,22 @@ export const deploymentSchema = z
     reasons,
   })
   .openapi("Deployment");
+
+/** The deployment as `deploymentSchema` has it. */
+export function deploymentToJson(
+  { contextTokens, kind, model, takesTools, url }: WatchedDeployment,
+  reasonsOfReplica: ReplicaFacts["reasons"],
+): z.infer<typeof deploymentSchema> {
+  return {
+    kind,
+    url,
+    model,
+    context_tokens: contextTokens,
+    takes_tools: takesTools,
+    ready: Object.keys(reasonsOfReplica).length === 0,
+    reasons: { ...reasonsOfReplica },
+  };
+}
 
 /** A setting. */
 export const settingSchema = z

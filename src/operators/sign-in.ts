@@ -34,11 +34,16 @@ export async function authenticate(context: OperatorContext, parts: SignInParts)
     context.set("session", session);
     return;
   }
-  const [, token] = /^Bearer (\S+)$/i.exec(authorization ?? "") ?? [];
+  const token = tokenOf(context);
   const operator = token === undefined ? null : await ledger.findOperator(token);
   if (operator === null)
     throw refuse(context, parts, { tried: token !== undefined, detail: wordsFor(token) });
   context.set("operator", operator);
+}
+
+/** The token that a request came with. */
+export function tokenOf(context: OperatorContext): string | undefined {
+  return /^Bearer (\S+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
 }
 
 /** Opens a session for a token or a code, and gives its cookie. */
@@ -77,8 +82,8 @@ export async function signOut(context: OperatorContext): Promise<boolean> {
   return context.get("ledger").endSession(presented);
 }
 
-/** Cookies are of a host with all its ports, and one machine may have several services. */
-function cookieOf(context: OperatorContext): string {
+/** The name of the session's cookie. Cookies are of a host with all its ports, and one machine may have several services. */
+export function cookieOf(context: OperatorContext): string {
   const [, port] = /:(\d+)$/.exec(context.req.header("host") ?? "") ?? [];
   return port === undefined ? "tributary_session" : `tributary_session_${port}`;
 }

@@ -9,6 +9,8 @@ export interface WatchedService {
   facts(): Promise<ReplicaFacts>;
   /** The generations that it serves. */
   running(): Promise<readonly { readonly requestId: string; readonly outputTokens: number }[]>;
+  /** What it counts of its requests, since it runs. */
+  figures(): Promise<WatchedFigures>;
   /** The requests that it refused or failed last, newest first. */
   refusals(): Promise<readonly WatchedRefusal[]>;
   deployment(): WatchedDeployment;
@@ -17,6 +19,16 @@ export interface WatchedService {
   look(): void;
   /** Adds up the whole ledger again, in a thread of its own. */
   verify(): Promise<VerifyReport>;
+}
+
+/** What a replica counts of its requests, in memory. */
+export interface WatchedFigures {
+  /** Of all its generations, those under way included. */
+  readonly outputTokens: number;
+  /** How many requests failed, by the code of the failure. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Milliseconds to the first output, of the requests that ended in the last `limits.firstOutputsMs`. */
+  readonly firstOutputsMs: readonly number[];
 }
 
 /** A request that was refused or failed. */

@@ -32,6 +32,7 @@ export interface ServingCalls {
   describe(argument: null): Promise<DeploymentDescription>;
   metrics(argument: null): Promise<MetricsSnapshot>;
   running(argument: null): ReturnType<Gateway["running"]>;
+  figures(argument: null): ReturnType<Gateway["figures"]>;
   refusals(argument: null): ReturnType<Gateway["refusals"]>;
   reasons(argument: null): ReturnType<Gateway["reasons"]>;
   lookForCancelled(argument: null): Promise<void>;

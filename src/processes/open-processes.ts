@@ -13,6 +13,7 @@ import { relayCalls } from "../ledger/sqlite/channel-line.ts";
 import { openSqliteWriter, type SqliteWriter } from "../ledger/sqlite/sqlite-ledger.ts";
 import { limits } from "../limits.ts";
 import { socketPathOf } from "../network/http-server.ts";
+import { addFigures } from "../telemetry/process-figures.ts";
 import { systemTimers, type Timers } from "../timers.ts";
 import type { ServingOrder, ServingStart } from "./calls.ts";
 import { openPoolMetrics } from "./pool-metrics.ts";
@@ -195,7 +196,7 @@ function asOne(
 /** What operators see of all processes together. One that dies meanwhile has nothing to say. */
 function looksOf(
   pool: ServingPool,
-): Pick<Gateway, "running" | "refusals" | "reasons" | "lookForCancelled"> {
+): Pick<Gateway, "running" | "figures" | "refusals" | "reasons" | "lookForCancelled"> {
   const gather = async <Answer>(
     ask: (channel: Serving["channel"]) => Promise<Answer>,
   ): Promise<readonly Answer[]> => {
@@ -204,6 +205,7 @@ function looksOf(
   };
   return {
     running: async () => (await gather((channel) => channel.ask("running", null))).flat(),
+    figures: async () => addFigures(await gather((channel) => channel.ask("figures", null))),
     refusals: async () =>
       (await gather((channel) => channel.ask("refusals", null)))
         .flat()

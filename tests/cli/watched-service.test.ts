@@ -74,6 +74,7 @@ test("a replica says every 10 s that it lives, drains when it is asked to, and i
       describe: () => ({ ready: true, model: "m", contextTokens: null, takesTools: false }),
       lookForCancelled: () => void events.push("looked"),
       reasons: () => Promise.resolve({ deployment: "away" }),
+      figures: () => Promise.resolve({ outputTokens: 3, failures: {}, firstOutputsMs: [] }),
       refusals: () => Promise.resolve([]),
       running: () => Promise.resolve([{ requestId: "req_1", outputTokens: 3 }]),
     },

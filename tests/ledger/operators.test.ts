@@ -206,9 +206,27 @@ describe.each([
       const olga = ledger.administer({ actor: "oper_olga", once: null });
       expect(await refusal(olga.cancelGeneration("req_none"))).toBe("not_found");
       expect(await ledger.cancelledGenerations()).toEqual([]);
+      const second = await ledger.authorize(secret, true);
+      await ledger.admit(orderOf(second, { requestId: "req_second" }));
+      expect(await ledger.openRequests(5)).toEqual({
+        ids: ["req_second", "req_cancel"],
+        cancelled: [],
+        count: 2,
+      });
       expect(await olga.cancelGeneration("req_cancel")).toBe("req_cancel");
       await olga.cancelGeneration("req_cancel");
       expect(await ledger.cancelledGenerations()).toEqual(["req_cancel"]);
+      expect(await ledger.openRequests(5)).toMatchObject({ cancelled: ["req_cancel"] });
+      expect(await ledger.openRequests(1)).toEqual({
+        ids: ["req_second"],
+        cancelled: [],
+        count: 2,
+      });
+      await ledger.settle({
+        ...settlementOf(orderOf(second, { requestId: "req_second" })),
+        outcome: "failed",
+        usage: null,
+      });
       expect([...(await ledger.renew(["req_cancel"]))]).toEqual(["req_cancel"]);
       expect((await ledger.showAccount(id)).heldNanos).toBeGreaterThan(0n);
       const settlement = { ...settlementOf(order), outcome: "cancelled-by-operator", usage: null };

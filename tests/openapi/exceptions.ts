@@ -21,6 +21,7 @@ export const checks = [
 export const operatorExceptions: Exceptions = {
   operations: {
     drainReplica: "it ends the service that is asked; tests/cli/serve.test.ts does that",
+    watchLive: "it goes on until it is left; tests/operators/live.test.ts reads it",
     revokeOperator: "it finds the operator whose token asks in the list, and revokes it",
   },
   checks: {},

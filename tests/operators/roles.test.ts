@@ -31,6 +31,7 @@ const table: Readonly<Record<string, "owner" | "billing" | "viewer">> = {
   "GET /generations": "viewer",
   "DELETE /generations/{request_id}": "billing",
   "GET /refusals": "viewer",
+  "GET /live": "viewer",
   "GET /status": "viewer",
   "POST /replicas/{id}/drain": "owner",
   "GET /settings": "viewer",

@@ -4,6 +4,7 @@ import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { CertificateFiles } from "../../src/network/certificate.ts";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
 import type { WatchedService } from "../../src/operators/watched-service.ts";
+import type { Timers } from "../../src/timers.ts";
 import { unwatchedService } from "./unwatched-service.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openOperatorsAnswerCheck } from "./check-operator-answer.ts";
@@ -44,10 +45,12 @@ export interface TestOperators extends AsyncDisposable {
 /** Starts the listener on a free loopback port; `now`: the ledger's clock, where it is not the machine's. */
 export async function startOperators({
   now = Date.now,
+  timers,
   tls = null,
   ...service
 }: Partial<WatchedService> & {
   readonly now?: () => number;
+  readonly timers?: Timers;
   readonly tls?: CertificateFiles | null;
 } = {}): Promise<TestOperators> {
   inspectWith(openOperatorsAnswerCheck);
@@ -75,6 +78,7 @@ export async function startOperators({
         privateAddresses: "refuse",
         clientOf: () => "127.0.0.1",
         onLifecycle: () => {},
+        ...(timers === undefined ? {} : { timers }),
         onFailure: ({ cause }) => void failures.push(cause),
       },
     ),
@@ -115,11 +119,14 @@ async function ask(url: string, { body, headers, method, token }: AskInit): Prom
     },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
+  const type = response.headers.get("content-type");
+  // A stream goes on until it is left.
+  if (type === "text/event-stream") await response.body?.cancel();
   return {
     status: response.status,
-    type: response.headers.get("content-type"),
+    type,
     headers: response.headers,
-    json: (await response.json()) as Record<string, unknown>,
+    json: (type === "text/event-stream" ? {} : await response.json()) as Record<string, unknown>,
   };
 }
 

@@ -8,6 +8,7 @@ export function unwatchedService(of: Partial<WatchedService> = {}): WatchedServi
     startedAtMs: 0,
     facts: () => Promise.resolve(replicaFacts),
     running: () => Promise.resolve([]),
+    figures: () => Promise.resolve({ outputTokens: 0, failures: {}, firstOutputsMs: [] }),
     refusals: () => Promise.resolve([]),
     deployment: () => ({
       kind: "embedded",

@@ -27,7 +27,11 @@ import {
   revokeKey,
   rotateKey,
 } from "./key-administration.ts";
-import { cancelGeneration, cancelledGenerations } from "./generation-administration.ts";
+import {
+  cancelGeneration,
+  cancelledGenerations,
+  openRequests,
+} from "./generation-administration.ts";
 import { isGrantDue, payGrants } from "./grant-administration.ts";
 import { findKey, pageAccounts, pageEntries, pageReceipts } from "./lists.ts";
 import { eventChanges, eventLooks } from "./event-definitions.ts";
@@ -81,6 +85,7 @@ const looks = {
   listKeys,
   listOperators,
   listReplicas,
+  openRequests,
   pageAccounts,
   pageEntries,
   pagePriceLists,

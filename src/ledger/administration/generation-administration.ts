@@ -1,7 +1,7 @@
 import { OperatorError } from "../operator-error.ts";
 import { receiptColumns, receiptOf } from "../receipt.ts";
+import { idOf, numberOf, type Row, textOrNullOf } from "../row.ts";
 import type { RequestId } from "../scalars.ts";
-import { idOf } from "../row.ts";
 import { audit } from "./audit.ts";
 import type { ChangeContext } from "./changed-by.ts";
 import { ask, askOne, type Steps } from "./steps.ts";
@@ -47,10 +47,40 @@ export function* cancelGeneration(
   return receipt.requestId;
 }
 
+/** The running requests of all processes, newest first. */
+export interface OpenRequests {
+  /** Up to as many as were asked for. */
+  readonly ids: readonly RequestId[];
+  /** Those of them that an operator has cancelled. */
+  readonly cancelled: readonly RequestId[];
+  /** How many there are in all. */
+  readonly count: number;
+}
+
+/** Which requests run: their ids alone, so that who looks again and again reads the rest of each once. */
+export function* openRequests({ idsMax }: { readonly idsMax: number }): Steps<OpenRequests> {
+  const rows = yield* ask(
+    `select request_id, cancelled_by from tributary.reservation where state = 'open'
+     order by admitted_at_ms desc, request_id desc limit ${String(idsMax)}`,
+  );
+  const counted = yield* askOne(
+    "select count(*) as requests from tributary.reservation where state = 'open'",
+  );
+  return {
+    ids: rows.map(requestIdOf),
+    cancelled: rows.filter((row) => textOrNullOf(row, "cancelled_by") !== null).map(requestIdOf),
+    count: counted === null ? 0 : numberOf(counted, "requests"),
+  };
+}
+
+function requestIdOf(row: Row): RequestId {
+  return idOf(row, "request_id", "req_");
+}
+
 /** The running requests, of all processes, that an operator has cancelled. */
 export function* cancelledGenerations(): Steps<readonly RequestId[]> {
   const rows = yield* ask(
     "select request_id from tributary.reservation where state = 'open' and cancelled_by is not null",
   );
-  return rows.map((row) => idOf(row, "request_id", "req_"));
+  return rows.map(requestIdOf);
 }
