@@ -1,3 +1,4 @@
+import { writeLedger } from "../../bench/many-receipts.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import { openStoreLedger, type StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { StoreCall } from "../../src/ledger/store-operations.ts";
@@ -10,6 +11,8 @@ export interface LedgerSize {
   readonly accounts: number;
   readonly keys: number;
   readonly receipts: number;
+  /** Requests that have not ended, of no process that lives; they stay for as long as a test runs. */
+  readonly running?: number;
 }
 
 /** A name that would be an element if it were taken for HTML; it stands on an account, a key and a note. */
@@ -26,9 +29,35 @@ const outcomes = [
 ] as const;
 const formats = ["chat-completions", "responses", "messages"] as const;
 
+/** Accounts and receipts of these are made request by request, with entries of each; of more by a statement. */
+const madeMax = { accounts: 50, receipts: 6_000 };
+const writtenKeysPerAccount = 3;
+
 /** Makes accounts, keys and the receipts of thirty days up to now in a SQLite file. */
 export async function fillLedger(path: string, size: LedgerSize): Promise<void> {
-  const clock = { nowMs: Date.now() - 30 * dayMs };
+  const { accounts, receipts } = size;
+  if (receipts <= madeMax.receipts) {
+    await makeRequests(path, size, Date.now() - 30 * dayMs);
+    return;
+  }
+  const written = {
+    accounts: accounts - madeMax.accounts,
+    receipts: receipts - madeMax.receipts / 6,
+    sinceMs: Date.now() - 30 * dayMs,
+    untilMs: Date.now() - dayMs,
+  };
+  await writeLedger(`sqlite:${path}`, written);
+  const made = {
+    ...size,
+    accounts: madeMax.accounts,
+    keys: size.keys - written.accounts * writtenKeysPerAccount,
+    receipts: receipts - written.receipts,
+  };
+  await makeRequests(path, made, written.untilMs);
+}
+
+async function makeRequests(path: string, size: LedgerSize, sinceMs: number): Promise<void> {
+  const clock = { nowMs: sinceMs };
   const random = openRandom(7);
   await using ledger = openAt(path, clock);
   const secrets: string[] = [];
@@ -70,6 +99,12 @@ export async function fillLedger(path: string, size: LedgerSize): Promise<void> 
     });
     clock.nowMs += stepMs;
   }
+  for (let running = 0; running < (size.running ?? 0); running += 1) {
+    const caller = await ledger.authorize(secrets[running % secrets.length] ?? "", true);
+    const requestId = `req_${clock.nowMs.toString(36).padStart(8, "0")}${String(running).padStart(16, "r")}`;
+    const order = { requestId: requestId as `req_${string}`, outputTokensRequested: 900 };
+    await ledger.admit(orderOf(caller, order));
+  }
 }
 
 /** A ledger whose clock the filling sets. */
@@ -77,6 +112,7 @@ function openAt(path: string, clock: { readonly nowMs: number }): StoreLedger {
   const store = openStore({
     ...defaultSettings,
     path,
+    leaseMs: dayMs,
     concurrencyPerAccount: 1_000,
     requestsPerMinute: 1_000_000,
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { addEvent, type Answer, noAnswer, readBody } from "../../console/src/playground/answer.ts";
 import { bodyOf, type Question, readTools } from "../../console/src/playground/ask.ts";
-import { dataOf, openFrames } from "../../console/src/playground/frames.ts";
+import { dataOf, openFrames } from "../../console/src/frames.ts";
 import { linesOf } from "../../console/src/playground/lines.ts";
 import { caseFiles, readText } from "../cases/files.ts";
 

@@ -68,15 +68,36 @@ export async function send<Answer>(
   path: string,
   call: Call = {},
 ): Promise<Answer> {
-  const { body, once, signal, version } = call;
+  const { body, once, version } = call;
   const headers: Record<string, string> = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (once !== undefined) headers["idempotency-key"] = once;
   if (version !== undefined) headers["if-match"] = `"${String(version)}"`;
-  const response = await fetch(addressOf(path, call.query), {
-    method,
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await ask(path, call, { method, headers, ...sent });
+  return (response.status === 204 ? null : await response.json()) as Answer;
+}
+
+/** A stream of server-sent events, as its text comes. */
+export async function openStream(
+  path: string,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const headers = { accept: "text/event-stream" };
+  const { body } = await ask(path, { signal }, { headers, cache: "no-store" });
+  return body ?? new ReadableStream({ start: (controller) => controller.close() });
+}
+
+/** The API no longer knows the session: the person signs in again. */
+export function endSession(): void {
+  ended.dispatchEvent(new Event("end"));
+}
+
+/** An answer that is good; throws the problem of another one. */
+async function ask(path: string, call: Call, init: RequestInit): Promise<Response> {
+  const { query, signal } = call;
+  const response = await fetch(addressOf(path, query), {
+    ...init,
     ...(signal === undefined ? {} : { signal }),
   }).catch((cause: unknown) => {
     if (signal?.aborted === true) throw cause;
@@ -86,9 +107,9 @@ export async function send<Answer>(
       detail: "The service does not answer. It may have ended, or the network is away.",
     });
   });
-  if (response.ok) return (response.status === 204 ? null : await response.json()) as Answer;
+  if (response.ok) return response;
   const problem = await problemOf(response);
-  if (problem.status === 401 && path !== "/session") ended.dispatchEvent(new Event("end"));
+  if (problem.status === 401 && path !== "/session") endSession();
   throw problem;
 }
 

@@ -9,6 +9,8 @@ import type {
   shownOperatorSchema,
   verificationSchema,
 } from "../../../src/operators/schemas.ts";
+import type { liveNowSchema } from "../../../src/operators/live-now.ts";
+import type { liveGenerationsSchema } from "../../../src/operators/live-routes.ts";
 import type { priceListSchema } from "../../../src/operators/price-schemas.ts";
 import type {
   deploymentSchema,
@@ -45,6 +47,10 @@ export type Statement = z.output<typeof statementSchema>;
 export type PriceList = z.output<typeof priceListSchema>;
 /** A request that runs. */
 export type Generation = z.output<typeof generationSchema>;
+/** What happens now. */
+export type LiveNow = z.output<typeof liveNowSchema>;
+/** What of the running requests is new. */
+export type LiveGenerations = z.output<typeof liveGenerationsSchema>;
 /** A request that was refused or failed. */
 export type Refusal = z.output<typeof refusalSchema>;
 /** Where tokens come from. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useAsk } from "../api/ask.ts";
 import type { Page } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { Loaded } from "./state.tsx";
 import { Credits } from "./text.tsx";
@@ -66,43 +66,77 @@ export function Table<Row>({
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
 }) {
-  const decimals = columns.map(({ amount }) =>
-    amount === undefined ? 0 : Math.max(0, ...rows.map((row) => decimalsOf(amount(row)))),
-  );
+  const decimals = decimalsOfColumns(columns, rows);
   return (
     // A part that scrolls has to be reached by the keyboard.
     <div class="table" role="region" aria-label={caption} tabIndex={0}>
       <table>
         <caption class="unseen">{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map(({ head, numeric }) => (
-              <th key={head} scope="col" class={numeric === true ? "right" : ""}>
-                {head === "" ? <span class="unseen">Actions</span> : head}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody>
           {rows.map((row) => (
-            <tr key={idOf(row)}>
-              {columns.map(({ amount, cell, head, names, numeric }, at) =>
-                names === true ? (
-                  <th key={head} scope="row">
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td key={head} class={numeric === true ? "right" : ""}>
-                    {cell(row)}
-                    <Padding decimals={decimals[at] ?? 0} amount={amount?.(row)} />
-                  </td>
-                ),
-              )}
-            </tr>
+            <TableRow key={idOf(row)} row={row} columns={columns} decimals={decimals} />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** Of each column the decimals of its longest amount, so that points stand one below the other. */
+export function decimalsOfColumns<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): readonly number[] {
+  return columns.map(({ amount }) =>
+    amount === undefined
+      ? 0
+      : rows.reduce((most, row) => Math.max(most, decimalsOf(amount(row))), 0),
+  );
+}
+
+/** The heads of the columns. */
+export function TableHead<Row>({ columns }: { readonly columns: readonly Column<Row>[] }) {
+  return (
+    <thead>
+      <tr>
+        {columns.map(({ head, numeric }) => (
+          <th key={head} scope="col" class={numeric === true ? "right" : ""}>
+            {head === "" ? <span class="unseen">Actions</span> : head}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+/** The cells of a row; `index` is its number in a table of which not all rows are there. */
+export function TableRow<Row>({
+  columns,
+  decimals,
+  index,
+  row,
+}: {
+  readonly columns: readonly Column<Row>[];
+  readonly decimals: readonly number[];
+  readonly row: Row;
+  readonly index?: number;
+}) {
+  return (
+    <tr aria-rowindex={index}>
+      {columns.map(({ amount, cell, head, names, numeric }, at) =>
+        names === true ? (
+          <th key={head} scope="row">
+            {cell(row)}
+          </th>
+        ) : (
+          <td key={head} class={numeric === true ? "right" : ""}>
+            {cell(row)}
+            <Padding decimals={decimals[at] ?? 0} amount={amount?.(row)} />
+          </td>
+        ),
+      )}
+    </tr>
   );
 }
 
@@ -161,10 +195,16 @@ export function PagedTable<Row>({
   const cursors = steps.name === name ? steps.cursors : [];
   const cursor = cursors.at(-1) ?? null;
   const load = useLoad(
-    `${name} ${cursor ?? ""} ${String(turn)}`,
+    `${name} ${cursor ?? ""}`,
     (signal) => ask<Page<Row>>(path, { query: { ...query, cursor }, signal }),
     cursor === null ? everyMs : null,
   );
+  // What is there stays until the answer comes.
+  const asked = useRef(turn);
+  useEffect(() => {
+    if (asked.current !== turn) load.reload();
+    asked.current = turn;
+  }, [turn, load.reload]);
   const step = (next: readonly string[]): void => setSteps({ name, cursors: next });
   return (
     <Loaded load={load} what={caption.toLowerCase()}>

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { addEvent, type Answer, noAnswer, readBody } from "./answer.ts";
 import { bodyOf, headersOf, paths, type Question, type Tool } from "./ask.ts";
-import { dataOf, openFrames } from "./frames.ts";
+import { dataOf, openFrames } from "../frames.ts";
 
 /** A piece of the answer as it came, with its time since the request was sent. */
 export interface Frame {

@@ -1,14 +1,11 @@
-import { get } from "../../api/client.ts";
-import type { Page, Refusal, Status } from "../../api/types.ts";
-import { useLoad } from "../../api/use-load.ts";
+import type { LiveNow } from "../../api/types.ts";
 import { Figure, Figures, PageHead, Section } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
 import { Time } from "../../components/text.tsx";
+import { liveLoad, useLive } from "../../live/use-live.ts";
 import { linkTo } from "../../place.ts";
 import { UsageOverview } from "../../usage/usage-overview.tsx";
-import { countText } from "../../words.ts";
-
-const nowEveryMs = 5_000;
+import { countText, durationText } from "../../words.ts";
 
 /** What runs, and what was used over a time. */
 export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
@@ -33,73 +30,74 @@ export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
-/** Refusals that are looked at for the figure; the page of what runs has them all. */
-const refusalsMax = 500;
-
 function RunningNow() {
-  const load = useLoad(
-    "now",
-    async (signal) => {
-      const [status, refusals] = await Promise.all([
-        get<Status>("/status", { signal }),
-        get<Page<Refusal> & { readonly since: string }>("/refusals", {
-          query: { limit: refusalsMax },
-          signal,
-        }),
-      ]);
-      return { status, refusals };
-    },
-    nowEveryMs,
-  );
+  const live = useLive();
   return (
     <Section title="Now">
-      <Loaded load={load} what="what runs">
-        {({ refusals, status: { replicas } }) => (
-          <Figures>
-            <Figure name="Running requests" href={linkTo(["running"])}>
-              <span class="number">
-                {countText(replicas.reduce((sum, { running }) => sum + running, 0))}
-              </span>
-            </Figure>
-            <Figure
-              name="Replicas"
-              href={linkTo(["settings"])}
-              note={
-                replicas.every(({ ready }) => ready)
-                  ? "ready"
-                  : replicas.flatMap(({ reasons }) => Object.values(reasons)).join("; ")
-              }
-            >
-              <span class="number">{countText(replicas.length)}</span>
-            </Figure>
-            <Figure
-              name="Refused or failed"
-              href={linkTo(["running"])}
-              note={
-                <>
-                  {codesText(refusals.data)} since <Time at={refusals.since} />
-                </>
-              }
-            >
-              <span class="number">
-                {countText(refusals.data.length)}
-                {refusals.next_cursor === null ? "" : " or more"}
-              </span>
-            </Figure>
-          </Figures>
-        )}
+      <Loaded load={liveLoad(live)} what="what happens now">
+        {({ now }) => now !== null && <NowFigures now={now} />}
       </Loaded>
     </Section>
   );
 }
 
-/** The codes with how often each came, the most frequent first. */
-function codesText(refusals: readonly Refusal[]): string {
-  const counts = new Map<string, number>();
-  for (const { code } of refusals) counts.set(code, (counts.get(code) ?? 0) + 1);
-  return [...counts]
-    .toSorted(([, one], [, other]) => other - one)
-    .slice(0, 3)
-    .map(([code, count]) => `${code} ${String(count)}`)
-    .join(", ");
+function NowFigures({ now }: { readonly now: LiveNow }) {
+  const { deployment, failures, first_output: first, replicas, since } = now;
+  const rate = now.output_tokens_per_second;
+  return (
+    <Figures>
+      <Figure name="Running requests" href={linkTo(["running"])} note={replicasText(replicas)}>
+        <span class="number">{countText(now.running)}</span>
+      </Figure>
+      <Figure name="Tokens out a second" note="over the last 5 s">
+        <span class="number">{rate === null ? "–" : countText(rate)}</span>
+      </Figure>
+      <Figure
+        name="Time to first output"
+        note={
+          first.requests === 0
+            ? "no request ended in the last 5 minutes"
+            : `p50 and p95 of ${countText(first.requests)} in the last 5 minutes`
+        }
+      >
+        <span class="number">
+          {first.p50_ms === null || first.p95_ms === null
+            ? "–"
+            : `${durationText(first.p50_ms)} / ${durationText(first.p95_ms)}`}
+        </span>
+      </Figure>
+      <Figure
+        name="Refused or failed"
+        href={linkTo(["running"])}
+        note={
+          <>
+            {codesText(failures)} since <Time at={since} />
+          </>
+        }
+      >
+        <span class="number">{countText(failures.reduce((sum, one) => sum + one.count, 0))}</span>
+      </Figure>
+      <Figure
+        name="Deployment"
+        href={linkTo(["settings"])}
+        note={deployment.ready ? deployment.model : Object.values(deployment.reasons).join("; ")}
+      >
+        {deployment.ready ? "ready" : "not ready"}
+      </Figure>
+    </Figures>
+  );
+}
+
+function replicasText(replicas: LiveNow["replicas"]): string {
+  const ready = replicas.filter((one) => one.ready && !one.draining).length;
+  return replicas.length === 1
+    ? "on one replica"
+    : `on ${countText(replicas.length)} replicas, ${countText(ready)} ready; the rest is of this one`;
+}
+
+/** The most frequent codes with how often each came. */
+function codesText(failures: LiveNow["failures"]): string {
+  if (failures.length === 0) return "none";
+  const shown = failures.slice(0, 3).map(({ code, count }) => `${code} ${countText(count)}`);
+  return [...shown, ...(failures.length > 3 ? ["others"] : [])].join(", ");
 }

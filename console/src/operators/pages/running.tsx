@@ -4,36 +4,23 @@ import type { Generation, Refusal } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
 import { FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead, Section } from "../../components/page.tsx";
-import { Empty } from "../../components/state.tsx";
-import { type Column, PagedTable } from "../../components/table.tsx";
-import { Badge, Credits, Time } from "../../components/text.tsx";
+import { Empty, Loaded } from "../../components/state.tsx";
+import { amountColumn, type Column, PagedTable } from "../../components/table.tsx";
+import { Badge, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
+import { WindowTable } from "../../components/window-table.tsx";
+import type { LiveState } from "../../live/live-state.ts";
+import { liveLoad, useLive } from "../../live/use-live.ts";
 import { linkTo } from "../../place.ts";
+import { accountColumn, formatColumn, requestColumn } from "../../receipts/request-columns.tsx";
 import { countText } from "../../words.ts";
 import { useMay } from "../session.ts";
 
-const everyMs = 2_000;
-
 const columns: readonly Column<Generation>[] = [
-  {
-    head: "Request",
-    names: true,
-    cell: ({ id }) => (
-      <a href={linkTo(["receipts", id])}>
-        <code>{id}</code>
-      </a>
-    ),
-  },
+  requestColumn,
   { head: "Since", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
-  {
-    head: "Account",
-    cell: ({ account }) => (
-      <a href={linkTo(["accounts", account])}>
-        <code>{account}</code>
-      </a>
-    ),
-  },
-  { head: "Format", cell: ({ format, streamed }) => `${format}${streamed ? ", streamed" : ""}` },
+  accountColumn,
+  formatColumn,
   {
     head: "Tokens out",
     numeric: true,
@@ -43,13 +30,13 @@ const columns: readonly Column<Generation>[] = [
       </span>
     ),
   },
-  { head: "Holds", numeric: true, cell: ({ reserved }) => <Credits amount={reserved} /> },
+  amountColumn("Holds", ({ reserved }) => reserved),
 ];
 
 /** What runs now, on all replicas, and what was refused of late. */
 export function RunningPage() {
   const [cancelling, setCancelling] = useState<Generation | null>(null);
-  const [turn, setTurn] = useState(0);
+  const live = useLive();
   const mayCancel = useMay("billing");
   const cancel: Column<Generation> = {
     head: "",
@@ -73,19 +60,29 @@ export function RunningPage() {
       <PageHead title="Running">
         <span class="quiet">Requests that are under way on all replicas, newest first.</span>
       </PageHead>
-      <PagedTable
-        caption="Running requests"
-        path="/generations"
-        columns={mayCancel ? [...columns, cancel] : columns}
-        idOf={({ id }) => id}
-        everyMs={everyMs}
-        turn={turn}
-        empty={
-          <Empty title="Nothing runs at the moment">
-            <p>A request stands here from its admission until it is settled.</p>
-          </Empty>
+      <Loaded load={liveLoad(live)} what="what runs">
+        {({ rows, running }) =>
+          rows === null || rows.length === 0 ? (
+            <Empty title="Nothing runs at the moment">
+              <p>A request stands here from its admission until it is settled.</p>
+            </Empty>
+          ) : (
+            <>
+              <p class="hint">
+                {countText(running)} {running === 1 ? "runs" : "run"}
+                {rows.length < running && `; these are the newest ${countText(rows.length)}`}.
+                Tokens are counted by the replica that this console is of.
+              </p>
+              <WindowTable
+                caption="Running requests"
+                columns={mayCancel ? [...columns, cancel] : columns}
+                rows={rows}
+                idOf={({ id }) => id}
+              />
+            </>
+          )
         }
-      />
+      </Loaded>
       <Section
         title="Refused or failed of late"
         hint="The last 1,000 of the replica that answers, from its memory, since its start."
@@ -95,7 +92,7 @@ export function RunningPage() {
           path="/refusals"
           columns={refusalColumns}
           idOf={({ request }) => request}
-          everyMs={everyMs}
+          turn={failuresOf(live)}
           empty={<p class="quiet">None since this replica began.</p>}
         />
       </Section>
@@ -108,7 +105,6 @@ export function RunningPage() {
           run={async () => {
             await send("DELETE", `/generations/${cancelling.id}`);
             say("It ends within seconds");
-            setTurn(turn + 1);
           }}
         >
           <p>Its caller gets an error instead of the rest of the answer, and is charged nothing.</p>
@@ -116,6 +112,11 @@ export function RunningPage() {
       )}
     </>
   );
+}
+
+/** How many there were: another number means that the list has changed. */
+function failuresOf({ now }: LiveState): number {
+  return now?.failures.reduce((sum, { count }) => sum + count, 0) ?? 0;
 }
 
 const refusalColumns: readonly Column<Refusal>[] = [
