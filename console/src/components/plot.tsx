@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
 import { timeText } from "../words.ts";
@@ -17,6 +18,7 @@ export interface Series {
  * is behind a point.
  */
 export function Plot({
+  exact,
   format,
   height = 150,
   level = false,
@@ -24,6 +26,7 @@ export function Plot({
   series,
   times,
   title,
+  whole = null,
   widthMs,
   whenText,
 }: {
@@ -32,6 +35,10 @@ export function Plot({
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
+  /** How the table and the pointer say a value, where `format` shortens it. */
+  readonly exact?: (value: number) => string;
+  /** What is said while no point is looked at, where values neither add up nor end in the present one; null: they do. */
+  readonly whole?: readonly string[] | null;
   /** What a point is called: when it begins. */
   readonly whenText: (ms: number) => string;
   /** How long a point is. */
@@ -45,16 +52,18 @@ export function Plot({
   const place = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number | null>(null);
   const chosen = useRef<number | null>(null);
+  const pointsPerStretch = level || widthMs === 0 ? 1 : 2;
   useEffect(() => {
     const element = place.current;
     if (element === null || times.length === 0) return;
     const draw = (): UPlot =>
       new UPlot(
         optionsOf(element, { series, height, format, level, widthMs, choose: choose }),
-        [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
+        dataOf(times, series, pointsPerStretch === 1 ? 0 : widthMs),
         element,
       );
-    const choose = (index: number | null): void => {
+    const choose = (found: number | null): void => {
+      const index = found === null || pointsPerStretch === 1 ? found : Math.floor(found / 2);
       chosen.current = index;
       setAt(index);
     };
@@ -80,18 +89,21 @@ export function Plot({
     if (ms !== undefined && linkOf !== undefined) location.hash = linkOf(ms).slice(1);
   };
   const said = ({ texts, values }: Series, index: number): string =>
-    texts?.[index] ?? format(values[index] ?? 0);
+    texts?.[index] ?? sayValue(values[index], exact ?? format);
+  const summed = whole === null || whole.some((text) => text !== "");
+  const allText = level ? "last" : summed ? "in all" : "";
+  const begin = (ms: number): ComponentChildren =>
+    linkOf === undefined ? whenText(ms) : <a href={linkOf(ms)}>{whenText(ms)}</a>;
   const inAll = (one: Series): string =>
-    level
+    whole?.[series.indexOf(one)] ??
+    (level
       ? said(one, times.length - 1)
-      : format(one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
+      : (exact ?? format)(one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0)));
   return (
     <figure class="plot">
       <figcaption>
         <span class="plot-title">{title}</span>
-        <span class="plot-when quiet">
-          {at === null ? (level ? "last" : "in all") : whenText(times[at] ?? 0)}
-        </span>
+        <span class="plot-when quiet">{at === null ? allText : whenText(times[at] ?? 0)}</span>
         <ul class="plot-keys">
           {series.map((one) => (
             <li key={one.name}>
@@ -108,39 +120,75 @@ export function Plot({
         aria-hidden="true"
         onClick={follow}
       />
-      <details class="plot-table">
-        <summary>As a table</summary>
-        <div class="table" role="region" aria-label={`${title}, as a table`} tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Begin</th>
-                {series.map(({ name }) => (
-                  <th key={name} scope="col" class="right">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((ms, index) => (
-                <tr key={index}>
-                  <th scope="row">
-                    {linkOf === undefined ? whenText(ms) : <a href={linkOf(ms)}>{whenText(ms)}</a>}
-                  </th>
-                  {series.map((one) => (
-                    <td key={one.name} class="right number">
-                      {said(one, index)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
+      <PlotTable times={times} series={series} title={title} said={said} begin={begin} />
     </figure>
   );
+}
+
+/** The same for those who do not see it, and to copy. */
+function PlotTable({
+  begin,
+  said,
+  series,
+  times,
+  title,
+}: {
+  readonly title: string;
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  readonly said: (one: Series, index: number) => string;
+  readonly begin: (ms: number) => ComponentChildren;
+}) {
+  return (
+    <details class="plot-table">
+      <summary>As a table</summary>
+      <div class="table" role="region" aria-label={`${title}, as a table`} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Begin</th>
+              {series.map(({ name }) => (
+                <th key={name} scope="col" class="right">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {times.map((ms, index) => (
+              <tr key={index}>
+                <th scope="row">{begin(ms)}</th>
+                {series.map((one) => (
+                  <td key={one.name} class="right number">
+                    {said(one, index)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+/** Nothing was there to be measured: no value, and not 0. */
+function sayValue(value: number | null | undefined, say: (value: number) => string): string {
+  return value === null || value === undefined ? "–" : say(value);
+}
+
+/** A stretch is drawn from its begin to its end, also before one of which nothing is known: two points each. */
+function dataOf(
+  times: readonly number[],
+  series: readonly Series[],
+  widthMs: number,
+): UPlot.AlignedData {
+  if (widthMs === 0)
+    return [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])];
+  return [
+    times.flatMap((ms) => [ms / 1_000, (ms + widthMs - 1) / 1_000]),
+    ...series.map(({ values }) => values.flatMap((value) => [value, value])),
+  ];
 }
 
 function optionsOf(

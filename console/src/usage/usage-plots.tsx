@@ -5,7 +5,7 @@ import { Plot } from "../components/plot.tsx";
 import { textOf, unitsOf } from "../exact.ts";
 import { linkTo } from "../place.ts";
 import { type RangeName, ranges } from "../time-ranges.ts";
-import { countText, creditText, shortCount, timeText } from "../words.ts";
+import { countText, creditText, durationText, shortCount, timeText } from "../words.ts";
 
 /** When the hour or day begins that a row is of. */
 function beginOf(row: Usage, by: "hour" | "day"): number {
@@ -14,7 +14,63 @@ function beginOf(row: Usage, by: "hour" | "day"): number {
   return typeof text === "string" ? Date.parse(text) : Number.NaN;
 }
 
-const counted = ["requests", "input_tokens", "cached_input_tokens", "output_tokens"] as const;
+const latencies = [
+  ["first_output_p50_ms", "first_output_p95_ms"],
+  ["total_p50_ms", "total_p95_ms"],
+] as const;
+type Latency = (typeof latencies)[number][number];
+type Counted = {
+  [Name in keyof Usage]-?: Usage[Name] extends number ? Name : never;
+}[keyof Usage];
+
+/** Endings of requests as a plot tells them apart. */
+const endings = [
+  ["completed", 3, ["completed"]],
+  ["cancelled", 2, ["cancelled", "cancelled_before_output", "cancelled_by_operator"]],
+  ["refused", 1, ["refused"]],
+  ["failed", 4, ["failed", "lease_lost"]],
+] as const satisfies readonly (readonly [string, number, readonly Counted[]])[];
+
+function chargedText(rows: readonly Usage[]): string {
+  return creditText(
+    textOf(
+      rows.reduce((total, row) => total + unitsOf(row.charged, 9), 0n),
+      9,
+    ),
+  );
+}
+
+/** The sums of all rows. */
+function UsageFigures({
+  charged,
+  rows,
+}: {
+  readonly rows: readonly Usage[];
+  readonly charged: string;
+}) {
+  const sum = (of: (row: Usage) => bigint): bigint =>
+    rows.reduce((total, row) => total + of(row), 0n);
+  return (
+    <Figures>
+      <Figure name="Requests">
+        <span class="number">{countText(Number(sum((row) => BigInt(row.requests))))}</span>
+      </Figure>
+      <Figure name="Tokens in">
+        <span class="number">{countText(Number(sum((row) => BigInt(row.input_tokens))))}</span>
+      </Figure>
+      <Figure name="Tokens out">
+        <span class="number">{countText(Number(sum((row) => BigInt(row.output_tokens))))}</span>
+      </Figure>
+      <Figure name="Charged" note="credits">
+        <span class="number">{charged}</span>
+      </Figure>
+    </Figures>
+  );
+}
+
+function greater(one: number | null, other: number | null): number | null {
+  return one === null || (other !== null && other > one) ? other : one;
+}
 
 /** What was used over a time: the sums, and a plot of each. */
 export function UsagePlots({
@@ -33,16 +89,15 @@ export function UsagePlots({
   readonly empty: ComponentChildren;
 }) {
   const { by, widthMs } = ranges[range];
-  const sum = (of: (row: Usage) => bigint): bigint =>
-    rows.reduce((total, row) => total + of(row), 0n);
-  const column = (name: (typeof counted)[number]): readonly number[] => {
-    const values = buckets.map(() => 0);
-    for (const row of rows) {
-      const at = buckets.indexOf(beginOf(row, by));
-      if (at >= 0) values[at] = (values[at] ?? 0) + row[name];
-    }
-    return values;
-  };
+  const allCharged = chargedText(rows);
+  const rowsOf = buckets.map((begin) => rows.filter((row) => beginOf(row, by) === begin));
+  const column = (...names: readonly Counted[]): readonly number[] =>
+    rowsOf.map((all) =>
+      all.reduce((total, row) => names.reduce((part, name) => part + row[name], total), 0),
+    );
+  // A stretch has one row, unless what is shown is of several accounts: the slowest of them then.
+  const latency = (name: Latency): readonly (number | null)[] =>
+    rowsOf.map((all) => all.reduce<number | null>((most, row) => greater(most, row[name]), null));
   const charged = buckets.map((begin) =>
     rows
       .filter((row) => beginOf(row, by) === begin)
@@ -63,46 +118,45 @@ export function UsagePlots({
   };
   return (
     <>
-      <Figures>
-        <Figure name="Requests">
-          <span class="number">{countText(Number(sum((row) => BigInt(row.requests))))}</span>
-        </Figure>
-        <Figure name="Tokens in">
-          <span class="number">{countText(Number(sum((row) => BigInt(row.input_tokens))))}</span>
-        </Figure>
-        <Figure name="Tokens out">
-          <span class="number">{countText(Number(sum((row) => BigInt(row.output_tokens))))}</span>
-        </Figure>
-        <Figure name="Charged" note="credits">
-          <span class="number">
-            {creditText(
-              textOf(
-                sum((row) => unitsOf(row.charged, 9)),
-                9,
-              ),
-            )}
-          </span>
-        </Figure>
-      </Figures>
+      <UsageFigures rows={rows} charged={allCharged} />
       <div class="plots">
         <Plot
           {...shared}
           title="Requests"
           format={shortCount}
+          exact={countText}
           series={[{ name: "ended", tone: 1, values: column("requests") }]}
         />
         <Plot
           {...shared}
+          title="How they ended"
+          format={shortCount}
+          exact={countText}
+          series={endings.map(([name, tone, members]) => ({
+            name,
+            tone,
+            values: column(...members),
+          }))}
+        />
+        <Plot
+          {...shared}
           title="Credit"
-          format={(value) => shortCount(value)}
+          format={shortCount}
+          whole={[allCharged]}
           series={[
-            { name: "charged", tone: 2, values: charged.map((nanos) => Number(nanos) / 1e9) },
+            {
+              name: "charged",
+              tone: 2,
+              values: charged.map((nanos) => Number(nanos) / 1e9),
+              texts: charged.map((nanos) => creditText(textOf(nanos, 9))),
+            },
           ]}
         />
         <Plot
           {...shared}
           title="Tokens in"
           format={shortCount}
+          exact={countText}
           series={[
             { name: "input", tone: 1, values: column("input_tokens") },
             { name: "of it cached", tone: 3, values: column("cached_input_tokens") },
@@ -112,10 +166,27 @@ export function UsagePlots({
           {...shared}
           title="Tokens out"
           format={shortCount}
+          exact={countText}
           series={[{ name: "output", tone: 4, values: column("output_tokens") }]}
         />
+        {latencies.map(([median, slow], at) => (
+          <Plot
+            key={median}
+            {...shared}
+            title={at === 0 ? "Time to first output" : "Time to the end"}
+            format={durationText}
+            whole={["", ""]}
+            series={[
+              { name: "p50", tone: 1, values: latency(median) },
+              { name: "p95", tone: 2, values: latency(slow) },
+            ]}
+          />
+        ))}
       </div>
-      <p class="hint">A request counts when it ended. Times are UTC days and hours.</p>
+      <p class="hint">
+        A request counts when it ended. Days and hours are of UTC; latencies are right to a factor
+        of two.
+      </p>
     </>
   );
 }
