@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { Entry } from "../api/types.ts";
-import { creditText, shortCount, timeText } from "../words.ts";
+import { creditText, timeText } from "../words.ts";
 import { Plot } from "./plot.tsx";
 
 /** The balance after each movement. */
@@ -13,7 +13,7 @@ export function BalancePlot({ entries }: { readonly entries: readonly Entry[] })
         level
         times={times}
         series={series}
-        format={shortCount}
+        format={balanceText}
         whenText={(ms) => timeText(new Date(ms).toISOString())}
         widthMs={0}
       />
@@ -31,4 +31,9 @@ function plotOf(newestFirst: readonly Entry[]) {
     times: entries.map(({ at }) => Date.parse(at)),
     series: [{ name: "balance", tone: 1, ...balances }] as const,
   };
+}
+
+/** Exact enough that two steps of the scale never look the same. */
+function balanceText(balance: number): string {
+  return creditText(String(Number(balance.toPrecision(9))));
 }

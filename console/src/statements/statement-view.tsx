@@ -160,9 +160,10 @@ function Days({
   readonly filters: Readonly<Record<string, string>>;
 }) {
   const { series, times } = useMemo(() => {
-    const charged = { values: days.map((day) => Number(day.charged)), texts: days.map(chargedOf) };
+    const all = everyDay(days);
+    const charged = { values: all.map((day) => Number(day.charged)), texts: all.map(chargedOf) };
     return {
-      times: days.map(({ day }) => Date.parse(day)),
+      times: all.map(({ day }) => Date.parse(day)),
       series: [{ name: "charged", tone: 2, ...charged }] as const,
     };
   }, [days]);
@@ -187,6 +188,17 @@ function Days({
       />
     </div>
   );
+}
+
+/** From the first day to the last; a day without a request is not in the statement, and would be drawn as the one before it. */
+function everyDay(days: Statement["days"]): Statement["days"] {
+  const [first, last] = [days[0], days.at(-1)].map((one) => Date.parse(one?.day ?? ""));
+  const there = new Map(days.map((one) => [one.day, one]));
+  const count = first === undefined || last === undefined ? 0 : (last - first) / dayMs + 1;
+  return Array.from({ length: Number.isNaN(count) ? 0 : count }, (_, at) => {
+    const day = new Date((first ?? 0) + at * dayMs).toISOString().slice(0, 10);
+    return there.get(day) ?? { day, requests: 0, charged: "0" };
+  });
 }
 
 function chargedOf({ charged, requests }: Statement["days"][number]): string {
