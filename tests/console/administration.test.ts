@@ -124,6 +124,7 @@ test("limits are set by the keyboard alone, and what was changed meanwhile is no
   await fact("Output tokens").getByText("4,096").waitFor();
   await button("Change the limits").focus();
   await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
   await page.keyboard.type("8");
   await page.keyboard.press("Enter");
   await fact("Requests at once").getByText("8").waitFor();

@@ -47,7 +47,9 @@ describe("the document", () => {
 
 let operators: TestOperators;
 beforeAll(async () => {
-  operators = await startOperators();
+  // What is made within one millisecond would come in the order of its random ids.
+  let nowMs = Date.now();
+  operators = await startOperators({ now: () => (nowMs += 1) });
 });
 afterAll(() => operators[Symbol.asyncDispose]());
 
