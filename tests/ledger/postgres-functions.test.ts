@@ -34,6 +34,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0024-grants": "6ea4163d678faa36e2e10bbd66cf28e3e1a6ef759a3ae7b86fa49a7a3e36df06",
   "0025-tickets-ahead": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0027-admitted": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
+  "0028-archives": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {
