@@ -706,7 +706,9 @@ function stackOf(error: unknown): string {
 
 /** Labels of a time of which only sums by day are left. */
 function isOfReceipts({ by, keyId, sinceMs, timezone, untilMs }: UsageQuestion): boolean {
-  const isWhole = [sinceMs, untilMs].every((atMs) => atMs === null || atMs % 900_000 === 0);
+  // Of labels whole days are kept, of the rest whole quarters of an hour.
+  const keptMs = by.includes("label") ? 86_400_000 : 900_000;
+  const isWhole = [sinceMs, untilMs].every((atMs) => atMs === null || atMs % keptMs === 0);
   return (
     !isWhole || (by.includes("label") && (keyId !== null || timezone !== "UTC" || by.length > 1))
   );

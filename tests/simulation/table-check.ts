@@ -366,7 +366,6 @@ const quiet: ReadonlySet<OperationName> = new Set<OperationName>([
   "giveBackDead",
   "isGrantDue",
   "noteKeyUse",
-  "payGrants",
   "renew",
   "pageUsage",
   "verify",

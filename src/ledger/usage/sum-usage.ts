@@ -184,6 +184,11 @@ function* boundsOf(
     note(row, 1);
   }
   if (found.length === 0) return null;
-  const bounds = [sinceMs ?? Math.min(...found), untilMs ?? Math.max(...found)] as const;
+  // Whole days are known of what was archived too.
+  const { spanMs } = sumsTables.day;
+  const bounds = [
+    sinceMs ?? Math.floor(Math.min(...found) / spanMs) * spanMs,
+    untilMs ?? Math.ceil(Math.max(...found) / spanMs) * spanMs,
+  ] as const;
   return bounds[0] < bounds[1] ? bounds : null;
 }

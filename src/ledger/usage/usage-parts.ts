@@ -36,7 +36,7 @@ interface SplitRow {
 /** How the times of a query are put together from rows that are longer or begin at other instants than they do. */
 export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsageParts {
   const [first, last] = [times[0]?.beginMs ?? 0, times.at(-1)?.endMs ?? 0];
-  const table = tableOf(query, last - first);
+  const table = tableOf(query, first, last);
   if (table === null)
     return {
       table,
@@ -67,14 +67,20 @@ export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsagePa
   };
 }
 
-function tableOf({ accountId, by, format, keyId }: UsageQuery, lengthMs: number): SumsTable | null {
+function tableOf(
+  { accountId, by, format, keyId }: UsageQuery,
+  firstMs: number,
+  lastMs: number,
+): SumsTable | null {
+  const dayMs = sumsTables.day.spanMs;
   // In a short time there are few whole days, and much of them would be taken away again.
-  const isFine = by.includes("hour") || lengthMs <= 2 * sumsTables.day.spanMs;
+  const isFine = by.includes("hour") || lastMs - firstMs <= 2 * dayMs;
+  const isOfDays = !by.includes("hour") && firstMs % dayMs === 0 && lastMs % dayMs === 0;
   const isOfAll = accountId === null && keyId === null && !by.includes("account");
   if (!by.includes("label") && !by.includes("key") && isOfAll) return sumsTables.all;
   if (!by.includes("label")) return isFine ? sumsTables.quarter : sumsTables.day;
   const isOfKeys = by.includes("key") || by.includes("format") || keyId !== null || format !== null;
-  return isFine || isOfKeys ? null : sumsTables.label;
+  return (isFine && !isOfDays) || isOfKeys ? null : sumsTables.label;
 }
 
 function splitRows(times: readonly UsageTime[], spanMs: number): ReadonlyMap<number, SplitRow> {
