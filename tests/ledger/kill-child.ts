@@ -14,6 +14,8 @@ const ledger = await openSqliteLedger(
     ...defaultSettings,
     synchronous: synchronous === "normal" ? "normal" : "full",
     concurrencyPerAccount: 6,
+    // Some hundred requests have the log written into the file.
+    logPages: 500,
     path,
   },
   { now: Date.now },

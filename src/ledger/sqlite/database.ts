@@ -29,6 +29,8 @@ export interface DatabaseSettings {
   readonly synchronous: "full" | "normal";
   /** How long an operation waits for another process; absent: limits.ledgerBusyMs. */
   readonly busyMs?: number;
+  /** Pages of the log from which on it is written into the file; absent: limits.ledgerLogPages. */
+  readonly logPages?: number;
   /** For `ledger move`: a ledger whose move was interrupted is opened too. */
   readonly moving?: boolean;
 }
@@ -119,7 +121,7 @@ function ratePath(path: string): string {
 }
 
 function configure(database: DatabaseSync, settings: DatabaseSettings): void {
-  const { path, synchronous } = settings;
+  const { logPages = limits.ledgerLogPages, path, synchronous } = settings;
   // macOS flushes a disk's own cache only when asked by this name; elsewhere it changes nothing.
   const barrier =
     synchronous === "full" ? "pragma fullfsync = 1; pragma checkpoint_fullfsync = 1;" : "";
@@ -131,7 +133,7 @@ function configure(database: DatabaseSync, settings: DatabaseSettings): void {
       throw unusable(path, new Error("the file system cannot share memory between processes"));
     database.exec(`pragma ${schema}.journal_size_limit = ${String(limits.ledgerLogBytesKept)};`);
   }
-  database.exec(`pragma wal_autocheckpoint = ${String(limits.ledgerLogPages)};`);
+  database.exec(`pragma wal_autocheckpoint = ${String(logPages)};`);
   // Without syncs at commit a power cut takes the last tickets, and leaves the file whole.
   database.exec("pragma rate.synchronous = normal;");
 }
