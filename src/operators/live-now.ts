@@ -7,36 +7,32 @@ import type { WatchedService } from "./watched-service.ts";
 const milliseconds = z.number().min(0).nullable();
 
 /** What happens now, as the event `now` has it. */
-export const liveNowSchema = z
-  .object({
-    running: z.int().openapi({ description: "requests under way on all replicas" }),
-    replica: z
-      .string()
-      .openapi({ description: "the one that was asked, which counts what follows" }),
-    since: z.iso.datetime().openapi({ description: "when it began to count failures" }),
-    output_tokens_per_second: z.number().min(0).nullable().openapi({
-      description: "over the last 5 seconds; null: it has not been watched for long enough",
+export const liveNowSchema = z.object({
+  running: z.int().openapi({ description: "requests under way on all replicas" }),
+  replica: z.string().openapi({ description: "the one that was asked, which counts what follows" }),
+  since: z.iso.datetime().openapi({ description: "when it began to count failures" }),
+  output_tokens_per_second: z.number().min(0).nullable().openapi({
+    description: "over the last 5 seconds; null: it has not been watched for long enough",
+  }),
+  first_output: z
+    .object({ requests: z.int(), p50_ms: milliseconds, p95_ms: milliseconds })
+    .openapi({
+      description: "of up to 1,000 requests that ended in the last 5 minutes; null: of none",
     }),
-    first_output: z
-      .object({ requests: z.int(), p50_ms: milliseconds, p95_ms: milliseconds })
-      .openapi({
-        description: "of up to 1,000 requests that ended in the last 5 minutes; null: of none",
-      }),
-    failures: z.array(z.object({ code: z.string(), count: z.int() })).openapi({
-      description: "requests that it refused or failed, by code, the most frequent first",
+  failures: z.array(z.object({ code: z.string(), count: z.int() })).openapi({
+    description: "requests that it refused or failed, by code, the most frequent first",
+  }),
+  deployment: deploymentSchema,
+  replicas: z.array(
+    z.object({
+      id: z.string(),
+      running: z.int(),
+      draining: z.boolean(),
+      ready: z.boolean(),
+      reasons: z.record(z.string(), z.string()),
     }),
-    deployment: deploymentSchema,
-    replicas: z.array(
-      z.object({
-        id: z.string(),
-        running: z.int(),
-        draining: z.boolean(),
-        ready: z.boolean(),
-        reasons: z.record(z.string(), z.string()),
-      }),
-    ),
-  })
-  .openapi("LiveNow");
+  ),
+});
 
 /** What happens now. */
 export type LiveNowJson = z.infer<typeof liveNowSchema>;

@@ -9,23 +9,28 @@ import { generationSchema } from "./service-schemas.ts";
 import { cookieOf, tokenOf } from "./sign-in.ts";
 
 /** What of the running requests is new, as the event `generations` has it. */
-export const liveGenerationsSchema = z
-  .object({
-    reset: z.boolean().openapi({ description: "what came before is forgotten; the first has it" }),
-    running: z.int().openapi({
-      description: "requests under way on all replicas; the newest 5,000 of them are listed",
-    }),
-    data: z
-      .array(generationSchema)
-      .openapi({ description: "those that are new or were cancelled, in no order" }),
-    removed: z.array(z.string()).openapi({
-      description: "ids of those that have ended, or that are no more among the newest",
-    }),
-    output_tokens: z.record(z.string(), z.int()).openapi({
-      description: "by id, of those that the replica that is asked serves, where they have moved",
-    }),
-  })
-  .openapi("LiveGenerations");
+export const liveGenerationsSchema = z.object({
+  reset: z.boolean().openapi({ description: "what came before is forgotten; the first has it" }),
+  running: z.int().openapi({
+    description: "requests under way on all replicas; the newest 5,000 of them are listed",
+  }),
+  data: z
+    .array(generationSchema)
+    .openapi({ description: "those that are new or were cancelled, in no order" }),
+  removed: z.array(z.string()).openapi({
+    description: "ids of those that have ended, or that are no more among the newest",
+  }),
+  output_tokens: z.record(z.string(), z.int()).openapi({
+    description: "by id, of those that the replica that is asked serves, where they have moved",
+  }),
+});
+
+/** The members of an event, as the document names them. */
+function namesOf({ shape }: { readonly shape: object }): string {
+  return Object.keys(shape)
+    .map((name) => `\`${name}\``)
+    .join(", ");
+}
 
 const watch = defineRoute(
   "watchLive",
@@ -36,8 +41,7 @@ const watch = defineRoute(
   },
   {
     status: 200,
-    description:
-      "`now` has a LiveNow and `generations` a LiveGenerations, at most once a second each, when they differ from the last; `problem` has `code` and `detail` while the ledger cannot be asked; `end` is the last one where the operator was revoked or the session is over",
+    description: `\`now\` has ${namesOf(liveNowSchema)}, and \`generations\` ${namesOf(liveGenerationsSchema)}, at most once a second each, when they differ from the last; \`problem\` has \`code\` and \`detail\` while the ledger cannot be asked; \`end\` is the last one where the operator was revoked or the session is over`,
     schema: z.string(),
     stream: true,
   },
@@ -51,8 +55,6 @@ export function addLiveRoutes(
     readonly onFailure: (facts: { readonly requestId: string; readonly cause: unknown }) => void;
   },
 ): void {
-  app.openAPIRegistry.register("LiveNow", liveNowSchema);
-  app.openAPIRegistry.register("LiveGenerations", liveGenerationsSchema);
   const hub = new LiveHub({
     ...parts,
     onFailure: (cause) => parts.onFailure({ requestId: parts.newId("req_"), cause }),
