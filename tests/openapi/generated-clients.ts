@@ -105,8 +105,13 @@ const recipes: readonly Recipe[] = [
 ];
 
 /** Where the listener of a document is, and what it asks for. */
-function addressOf({ name }: Recipe, served: Served): readonly [url: string, secret: string] {
-  return name === "operators" ? [served.operators, served.token] : [served.url, served.key];
+async function addressOf(
+  { name }: Recipe,
+  served: Served,
+): Promise<readonly [url: string, secret: string]> {
+  return name === "operators"
+    ? [served.operators, served.token]
+    : [served.url, await served.newKey()];
 }
 
 /** null: clients in TypeScript compile, and did the recipes; else what went wrong. */
@@ -134,7 +139,7 @@ export async function doTypescriptRecipes(
         "--allowImportingTsExtensions",
         "--noEmit",
       ],
-      [process.execPath, `${name}.ts`, ...addressOf(recipe, served)],
+      [process.execPath, `${name}.ts`, ...(await addressOf(recipe, served))],
     ]);
     if (problem !== null) return problem;
   }
@@ -158,7 +163,7 @@ export async function doPythonRecipes(
     const problem = await runSteps(join(python, "bin"), folder, says, [
       [...generate, "--path", join(scratch, `${name}.json`), "--fail-on-warning", ...to],
       [join(python, "bin/python"), "-m", "compileall", "-q", client],
-      [join(python, "bin/python"), `${name}.py`, ...addressOf(recipe, served)],
+      [join(python, "bin/python"), `${name}.py`, ...(await addressOf(recipe, served))],
     ]);
     if (problem !== null) return problem;
   }

@@ -30,7 +30,7 @@ interface Document {
   readonly name: string;
   readonly base: string;
   readonly path: string;
-  readonly secret: string;
+  readonly secret: () => Promise<string>;
   readonly exceptions: Exceptions;
 }
 
@@ -61,20 +61,20 @@ async function tryStore(store: Store): Promise<void> {
 }
 
 async function documentsOf(served: Served): Promise<readonly Document[]> {
-  const { key, operators, token, url } = served;
+  const { newKey, operators, token, url } = served;
   const all: readonly Document[] = [
     {
       name: "operators",
       base: operators,
       path: "/api/v1/openapi.json",
-      secret: token,
+      secret: () => Promise.resolve(token),
       exceptions: operatorExceptions,
     },
     {
       name: "callers",
       base: url,
       path: "/openapi.json",
-      secret: key,
+      secret: newKey,
       exceptions: callerExceptions,
     },
   ];
@@ -102,7 +102,8 @@ async function lint(document: Document): Promise<void> {
 }
 
 async function tryDocument(document: Document, store: Store): Promise<void> {
-  const { base, exceptions, name, path, secret } = document;
+  const { base, exceptions, name, path } = document;
+  const secret = await document.secret();
   const wanted = checks.filter((check) => !Object.hasOwn(exceptions.checks, check));
   let cases = 0;
   for (let round = 0; round === 0 || cases < casesWanted / 2; round += 1) {

@@ -7,13 +7,14 @@ import { startPostgres } from "../ledger/postgres-server.ts";
 import { openOperatorLedger } from "../service/operator-ledger.ts";
 import { configOf } from "../service/start-service.ts";
 
-/** A running service with an owner's token and a key of an account that can pay. */
+/** A running service with an owner's token. */
 export interface Served extends AsyncDisposable {
   readonly store: Store;
   readonly url: string;
   readonly operators: string;
   readonly token: string;
-  readonly key: string;
+  /** A key of a new account that can pay: what is tried with an owner's token may revoke any that is there. */
+  readonly newKey: () => Promise<string>;
 }
 
 /** Where its ledger is. */
@@ -44,17 +45,18 @@ export async function serve(store: Store, lifeMs: number): Promise<Served> {
   const [, operators = ""] = await program.waitFor(
     /"address":"(http:[^"]+)","event":"operators listening"/,
   );
-  await using ledger = await openOperatorLedger(configOf(environment));
+  const ledger = opened.use(await openOperatorLedger(configOf(environment)));
   const owner = await ledger.createOperator({ name: "owner", role: "owner", expiresAtMs: null });
-  const account = await ledger.createAccount("shop", 10n ** 15n);
-  const { secret: key } = await ledger.createKey(account.id, "web");
   const owned = opened.move();
   return {
     store,
     url,
     operators,
     token: owner.secret,
-    key,
+    newKey: async () => {
+      const account = await ledger.createAccount("shop", 10n ** 15n);
+      return (await ledger.createKey(account.id, "web")).secret;
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
