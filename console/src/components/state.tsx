@@ -34,13 +34,20 @@ export function Loaded<Data>({
   return (
     <>
       {head}
-      <div class="state state-loading" role="status">
-        <span class="skeleton" />
-        <span class="skeleton" />
-        <span class="skeleton" />
-        <span class="unseen">Loading {what} …</span>
-      </div>
+      <Loading what={what} />
     </>
+  );
+}
+
+/** Stands where something will be. */
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <div class="state state-loading" role="status">
+      <span class="skeleton" />
+      <span class="skeleton" />
+      <span class="skeleton" />
+      <span class="unseen">Loading {what} …</span>
+    </div>
   );
 }
 

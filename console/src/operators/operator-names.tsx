@@ -3,11 +3,12 @@ import type { Operator } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
 import { linkTo } from "../place.ts";
 
-/** The names of operators by their ids, as far as they are there. */
-export function useOperatorNames(): ReadonlyMap<string, string> {
-  const { data } = useLoad("names of operators", (signal) =>
+/** The names of operators by their ids; null while they are asked for, and none where they cannot be had. */
+export function useOperatorNames(): ReadonlyMap<string, string> | null {
+  const { data, error } = useLoad("names of operators", (signal) =>
     getAll<Operator>("/operators", { signal }),
   );
+  if (data === null && error === null) return null;
   return new Map((data?.data ?? []).map(({ id, name }) => [id, name]));
 }
 
@@ -26,10 +27,10 @@ export function Named({
   names,
 }: {
   readonly id: string;
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: ReadonlyMap<string, string> | null;
 }) {
   const link = links.find(([prefix]) => id.startsWith(prefix))?.[1](id);
-  const name = names.get(id);
+  const name = names?.get(id);
   return (
     <>
       {name !== undefined && <>{name} </>}

@@ -30,7 +30,7 @@ export function AccountEntries({ id, turn }: { readonly id: string; readonly tur
   );
 }
 
-function columnsOf(names: ReadonlyMap<string, string>): readonly Column<Entry>[] {
+function columnsOf(names: ReadonlyMap<string, string> | null): readonly Column<Entry>[] {
   return [
     { head: "No.", numeric: true, cell: ({ sequence }) => <span class="number">{sequence}</span> },
     { head: "Time", cell: ({ at }) => <Time at={at} /> },

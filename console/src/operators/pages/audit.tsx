@@ -3,7 +3,7 @@ import type { AuditRow } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
 import { Field } from "../../components/field.tsx";
 import { PageHead } from "../../components/page.tsx";
-import { Empty } from "../../components/state.tsx";
+import { Empty, Loading } from "../../components/state.tsx";
 import { type Column, PagedTable } from "../../components/table.tsx";
 import { Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
@@ -36,20 +36,25 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }) {
         </span>
       </PageHead>
       <FilterForm key={query.toString()} filters={filters} />
-      <PagedTable
-        caption="Changes"
-        path="/audit"
-        query={filters}
-        columns={columnsOf(names)}
-        idOf={({ sequence }) => String(sequence)}
-        empty={
-          <Empty title="No change is like that">
-            <p>
-              <a href={linkTo(["audit"])}>Show all changes</a>
-            </p>
-          </Empty>
-        }
-      />
+      {/* The names would move what stands beside them. */}
+      {names === null ? (
+        <Loading what="the changes" />
+      ) : (
+        <PagedTable
+          caption="Changes"
+          path="/audit"
+          query={filters}
+          columns={columnsOf(names)}
+          idOf={({ sequence }) => String(sequence)}
+          empty={
+            <Empty title="No change is like that">
+              <p>
+                <a href={linkTo(["audit"])}>Show all changes</a>
+              </p>
+            </Empty>
+          }
+        />
+      )}
     </>
   );
 }
