@@ -2,14 +2,11 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { DatabaseSync } from "node:sqlite";
-import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { openArchiveFile } from "../../src/ledger/archive/archive-file.ts";
 import { type ArchivedPart, readArchive } from "../../src/ledger/archive/archive-lines.ts";
 import { type Archived, archiveBefore } from "../../src/ledger/archive/archive-run.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import type { Row } from "../../src/ledger/row.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { usageToJson } from "../../src/ledger/usage/usage-json.ts";
@@ -24,6 +21,7 @@ import {
 import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { postgresTests } from "./postgres-server.ts";
+import { openPostgresStatements, openSqliteStatements } from "./run-statement.ts";
 import { defaultSettings, temporaryLedger } from "./support.ts";
 
 // Half of a ledger's receipts are archived, on both stores: what is left of them has to be as good as they were.
@@ -50,11 +48,7 @@ async function openSqlite(): Promise<Opened> {
       { now: () => untilMs, telemetry: { ledgerRetry: () => {} } },
     ),
   );
-  const database = opened.use(new DatabaseSync(path, { readBigInts: true, timeout: 5_000 }));
-  const run: RunStatement = (sql, ...values) => {
-    const text = sql.replaceAll("tributary.", "").replaceAll(/\$(\d+)/gu, "?$1");
-    return Promise.resolve(database.prepare(text).all(...values));
-  };
+  const { run } = opened.use(openSqliteStatements(path));
   const owned = opened.move();
   return {
     ledger,
@@ -73,16 +67,7 @@ async function openPostgres(): Promise<Opened> {
   const ledger = opened.use(
     await openPostgresLedger({ ...defaultSettings, url }, { now: () => untilMs }),
   );
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  opened.defer(() => client.end());
-  const run: RunStatement = async (sql, ...values) => {
-    const { rows } = await client.query<Row>(
-      sql,
-      values.map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value)),
-    );
-    return rows;
-  };
+  const { run } = opened.use(await openPostgresStatements(url));
   const owned = opened.move();
   return { ledger, run, folder, url, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

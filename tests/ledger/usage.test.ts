@@ -1,6 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
@@ -14,6 +12,7 @@ import { type RunStatement, writeManyReceipts, writtenAccount } from "../doubles
 import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { postgresTests } from "./postgres-server.ts";
+import { openPostgresStatements, openSqliteStatements } from "./run-statement.ts";
 import { defaultSettings, temporaryLedger } from "./support.ts";
 
 // Sums of usage on both stores against a model that adds up receipts one by one, with nothing, some and all of it kept.
@@ -37,11 +36,7 @@ async function openSqlite(): Promise<Opened> {
       { now: () => untilMs, telemetry: { ledgerRetry: () => {} } },
     ),
   );
-  const database = opened.use(new DatabaseSync(path, { readBigInts: true, timeout: 5_000 }));
-  const run: RunStatement = (sql, ...values) => {
-    const text = sql.replaceAll("tributary.", "").replaceAll(/\$(\d+)/gu, "?$1");
-    return Promise.resolve(database.prepare(text).all(...values));
-  };
+  const { run } = opened.use(openSqliteStatements(path));
   const owned = opened.move();
   return { ledger, run, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
@@ -49,16 +44,7 @@ async function openSqlite(): Promise<Opened> {
 async function openPostgres(url: string): Promise<Opened> {
   await using opened = new AsyncDisposableStack();
   const ledger = opened.use(await openPostgresLedger({ ...defaultSettings, url }, {}));
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  opened.defer(() => client.end());
-  const run: RunStatement = async (sql, ...values) => {
-    const { rows } = await client.query<Row>(
-      sql,
-      values.map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value)),
-    );
-    return rows;
-  };
+  const { run } = opened.use(await openPostgresStatements(url));
   const owned = opened.move();
   return { ledger, run, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
