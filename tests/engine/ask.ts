@@ -72,9 +72,9 @@ export function openEmbedded(
   });
 }
 
-/** Waits for the model, however busy the machine is. */
+/** Waits for the model, however busy the machine is: an engine has the lowest priority on it. */
 export async function untilReady(deployment: EmbeddedDeployment): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(100_000);
   while (!deployment.describe().ready) {
     signal.throwIfAborted();
     await deployment.whenReady(signal).catch(() => undefined);

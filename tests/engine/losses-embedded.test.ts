@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { embeddedLosses } from "./losses/tables/embedded.ts";
-import { type EngineTopic, engineTopics } from "./losses/tables/engine-losses.ts";
+import { embeddedLosses } from "../documents/losses/tables/embedded.ts";
+import { type EngineTopic, engineTopics } from "../documents/losses/tables/engine-losses.ts";
 import type { WireFormatName } from "../../src/formats/wire-format.ts";
 import { isRecord, type JsonRecord } from "../cases/files.ts";
 import { writeTinyModel } from "../../engine/tests/make-tiny-model.ts";
 import { formats, startService, type TestService } from "../service/start-service.ts";
-import { writeCell } from "./losses/document.ts";
+import { writeCell } from "../documents/losses/document.ts";
 
 // It knows tools and thoughts, and refuses long conversations, as others refuse roles out of turn.
 const chatTemplate =
