@@ -17,96 +17,66 @@ import {
 } from "./schemas.ts";
 
 const idParameter = idOf("acct_5nXbTrMv2kQ0aZe");
-const answered = { status: 200, description: "the account", schema: accountSchema } as const;
+const answered = { description: "the account", schema: accountSchema } as const;
 
-const list = defineRoute(
-  "listAccounts",
-  {
-    method: "get",
-    path: "/accounts",
-    summary: "All accounts, newest first",
-    request: {
-      query: z.strictObject({
-        ...pageParameters,
-        external_id: z
-          .string()
-          .optional()
-          .openapi({ description: "the account that has it, or none" }),
-        search: z
-          .string()
-          .max(limits.referenceCharactersMax)
-          .refine((text) => !/\p{Cc}/u.test(text), "has a control character")
-          .optional()
-          .openapi({
-            pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
-            description: "accounts that have it in their name, id or external id, in either case",
-          }),
-      }),
-    },
+const list = defineRoute("listAccounts", "get /accounts", {
+  summary: "All accounts, newest first",
+  request: {
+    query: z.strictObject({
+      ...pageParameters,
+      external_id: z
+        .string()
+        .optional()
+        .openapi({ description: "the account that has it, or none" }),
+      search: z
+        .string()
+        .max(limits.referenceCharactersMax)
+        .refine((text) => !/\p{Cc}/u.test(text), "has a control character")
+        .optional()
+        .openapi({
+          pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
+          description: "accounts that have it in their name, id or external id, in either case",
+        }),
+    }),
   },
-  { status: 200, description: "a page of accounts", schema: pageSchema(accountSchema, "Account") },
-);
-const create = defineRoute(
-  "createAccount",
-  {
-    method: "post",
-    path: "/accounts",
-    summary: "Makes an account",
-    request: bodyOf(newAccountSchema),
+  answer: { description: "a page of accounts", schema: pageSchema(accountSchema, "Account") },
+});
+const create = defineRoute("createAccount", "post /accounts", {
+  summary: "Makes an account",
+  request: bodyOf(newAccountSchema),
+  answer: answered,
+});
+const show = defineRoute("showAccount", "get /accounts/{id}", {
+  summary: "One account",
+  request: { params: idParameter },
+  answer: answered,
+});
+const change = defineRoute("changeAccount", "patch /accounts/{id}", {
+  summary: "Changes an account",
+  request: { params: idParameter, headers: versionHeader, ...bodyOf(accountPatchSchema) },
+  answer: answered,
+});
+const credit = defineRoute("addCredit", "post /accounts/{id}/credits", {
+  summary: "Adds credit, or takes some back where the amount is negative",
+  request: { params: idParameter, ...bodyOf(creditSchema) },
+  answer: { description: "the entry and the account", schema: creditedSchema },
+});
+const entries = defineRoute("listEntries", "get /accounts/{id}/entries", {
+  summary: "The account's journal, newest first",
+  request: {
+    params: idParameter,
+    query: z.strictObject({
+      ...pageParameters,
+      before: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .optional()
+        .openapi({ description: "entries with a lower number; `cursor` goes first" }),
+    }),
   },
-  answered,
-);
-const show = defineRoute(
-  "showAccount",
-  {
-    method: "get",
-    path: "/accounts/{id}",
-    summary: "One account",
-    request: { params: idParameter },
-  },
-  answered,
-);
-const change = defineRoute(
-  "changeAccount",
-  {
-    method: "patch",
-    path: "/accounts/{id}",
-    summary: "Changes an account",
-    request: { params: idParameter, headers: versionHeader, ...bodyOf(accountPatchSchema) },
-  },
-  answered,
-);
-const credit = defineRoute(
-  "addCredit",
-  {
-    method: "post",
-    path: "/accounts/{id}/credits",
-    summary: "Adds credit, or takes some back where the amount is negative",
-    request: { params: idParameter, ...bodyOf(creditSchema) },
-  },
-  { status: 200, description: "the entry and the account", schema: creditedSchema },
-);
-const entries = defineRoute(
-  "listEntries",
-  {
-    method: "get",
-    path: "/accounts/{id}/entries",
-    summary: "The account's journal, newest first",
-    request: {
-      params: idParameter,
-      query: z.strictObject({
-        ...pageParameters,
-        before: z.coerce
-          .number()
-          .int()
-          .min(1)
-          .optional()
-          .openapi({ description: "entries with a lower number; `cursor` goes first" }),
-      }),
-    },
-  },
-  { status: 200, description: "a page of entries", schema: pageSchema(entrySchema, "Entry") },
-);
+  answer: { description: "a page of entries", schema: pageSchema(entrySchema, "Entry") },
+});
 
 /** Adds the routes about accounts and their credit. */
 export function addAccountRoutes(app: OperatorApp): void {

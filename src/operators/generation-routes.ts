@@ -10,48 +10,31 @@ import {
 } from "./service-schemas.ts";
 import type { WatchedRefusal, WatchedService } from "./watched-service.ts";
 
-const list = defineRoute(
-  "listGenerations",
-  {
-    method: "get",
-    path: "/generations",
-    summary: "What runs now, on all replicas, newest first",
-    request: { query: z.strictObject(pageParameters) },
-  },
-  {
-    status: 200,
+const list = defineRoute("listGenerations", "get /generations", {
+  summary: "What runs now, on all replicas, newest first",
+  request: { query: z.strictObject(pageParameters) },
+  answer: {
     description: "a page of what runs",
     schema: pageSchema(generationSchema, "Generation"),
   },
-);
-const cancel = defineRoute(
-  "cancelGeneration",
-  {
-    method: "delete",
-    path: "/generations/{request_id}",
-    summary: "Ends a running request for nothing, within a third of a lease",
-    request: {
-      params: z.object({ request_id: z.string().openapi({ example: "req_5nXbTrMv2kQ0aZe" }) }),
-    },
+});
+const cancel = defineRoute("cancelGeneration", "delete /generations/{request_id}", {
+  summary: "Ends a running request for nothing, within a third of a lease",
+  request: {
+    params: z.object({ request_id: z.string().openapi({ example: "req_5nXbTrMv2kQ0aZe" }) }),
   },
-  { status: 202, description: "it will end soon", schema: generationSchema },
-);
-const refusals = defineRoute(
-  "listRefusals",
-  {
-    method: "get",
-    path: "/refusals",
-    summary: "The last 1,000 refusals of the replica that is asked, newest first, from its memory",
-    request: { query: z.strictObject(pageParameters) },
-  },
-  {
-    status: 200,
+  answer: { status: 202, description: "it will end soon", schema: generationSchema },
+});
+const refusals = defineRoute("listRefusals", "get /refusals", {
+  summary: "The last 1,000 refusals of the replica that is asked, newest first, from its memory",
+  request: { query: z.strictObject(pageParameters) },
+  answer: {
     description: "a page of refusals, and since when they are kept",
     schema: pageSchema(refusalSchema, "RefusalList")
       .extend({ replica: z.string(), since: z.iso.datetime() })
       .openapi("RefusalPage"),
   },
-);
+});
 
 /** Adds the routes about what runs and what was refused. */
 export function addGenerationRoutes(

@@ -26,88 +26,58 @@ import {
 const accountParameter = idOf("acct_5nXbTrMv2kQ0aZe");
 const keyParameter = idOf("key_5nXbTrMv2kQ0aZe");
 const keys = pageSchema(keySchema, "Key");
-const answered = { status: 200, description: "the key", schema: keySchema } as const;
+const answered = { description: "the key", schema: keySchema } as const;
 
-const list = defineRoute(
-  "listKeys",
-  {
-    method: "get",
-    path: "/accounts/{id}/keys",
-    summary: "The keys of an account, oldest first, the revoked ones too",
-    request: { params: accountParameter, query: z.strictObject(pageParameters) },
+const list = defineRoute("listKeys", "get /accounts/{id}/keys", {
+  summary: "The keys of an account, oldest first, the revoked ones too",
+  request: { params: accountParameter, query: z.strictObject(pageParameters) },
+  answer: { description: "a page of keys", schema: keys },
+});
+const create = defineRoute("createKey", "post /accounts/{id}/keys", {
+  summary: "Makes a key; its secret is shown once",
+  request: { params: accountParameter, ...bodyOf(newKeySchema) },
+  answer: { description: "the key with its secret", schema: shownKeySchema },
+});
+const find = defineRoute("findKeys", "get /keys", {
+  summary: "Whose a leaked key is, by its beginning",
+  request: {
+    query: z.strictObject({
+      ...pageParameters,
+      prefix: z
+        .string()
+        .regex(
+          /^trib_[0-9A-Za-z]{1,32}_[0-9A-Za-z]{1,32}/,
+          "begins with trib_, an account, _ and a key, of which the first letters are enough",
+        )
+        .openapi({ description: "the beginning of a secret: trib_ACCOUNT_KEY" }),
+    }),
   },
-  { status: 200, description: "a page of keys", schema: keys },
-);
-const create = defineRoute(
-  "createKey",
-  {
-    method: "post",
-    path: "/accounts/{id}/keys",
-    summary: "Makes a key; its secret is shown once",
-    request: { params: accountParameter, ...bodyOf(newKeySchema) },
+  answer: { description: "the keys, or none", schema: keys },
+});
+const show = defineRoute("showKey", "get /keys/{id}", {
+  summary: "One key",
+  request: { params: keyParameter },
+  answer: answered,
+});
+const change = defineRoute("changeKey", "patch /keys/{id}", {
+  summary: "Changes a key, from the next request on; null takes a limit or the expiry away",
+  request: { params: keyParameter, headers: versionHeader, ...bodyOf(keyPatchSchema) },
+  answer: answered,
+});
+const rotate = defineRoute("rotateKey", "post /keys/{id}/rotate", {
+  summary: "Gives a key a new secret, shown once; the old one is good for overlap_seconds",
+  request: {
+    params: keyParameter,
+    headers: versionHeader,
+    body: { content: { "application/json": { schema: rotationSchema } } },
   },
-  { status: 200, description: "the key with its secret", schema: shownKeySchema },
-);
-const find = defineRoute(
-  "findKeys",
-  {
-    method: "get",
-    path: "/keys",
-    summary: "Whose a leaked key is, by its beginning",
-    request: {
-      query: z.strictObject({
-        ...pageParameters,
-        prefix: z
-          .string()
-          .regex(
-            /^trib_[0-9A-Za-z]{1,32}_[0-9A-Za-z]{1,32}/,
-            "begins with trib_, an account, _ and a key, of which the first letters are enough",
-          )
-          .openapi({ description: "the beginning of a secret: trib_ACCOUNT_KEY" }),
-      }),
-    },
-  },
-  { status: 200, description: "the keys, or none", schema: keys },
-);
-const show = defineRoute(
-  "showKey",
-  { method: "get", path: "/keys/{id}", summary: "One key", request: { params: keyParameter } },
-  answered,
-);
-const change = defineRoute(
-  "changeKey",
-  {
-    method: "patch",
-    path: "/keys/{id}",
-    summary: "Changes a key, from the next request on; null takes a limit or the expiry away",
-    request: { params: keyParameter, headers: versionHeader, ...bodyOf(keyPatchSchema) },
-  },
-  answered,
-);
-const rotate = defineRoute(
-  "rotateKey",
-  {
-    method: "post",
-    path: "/keys/{id}/rotate",
-    summary: "Gives a key a new secret, shown once; the old one is good for overlap_seconds",
-    request: {
-      params: keyParameter,
-      headers: versionHeader,
-      body: { content: { "application/json": { schema: rotationSchema } } },
-    },
-  },
-  { status: 200, description: "the key with its new secret", schema: shownKeySchema },
-);
-const revoke = defineRoute(
-  "revokeKey",
-  {
-    method: "delete",
-    path: "/keys/{id}",
-    summary: "Revokes a key: it is answered 401 from the next request on",
-    request: { params: keyParameter, headers: versionHeader },
-  },
-  answered,
-);
+  answer: { description: "the key with its new secret", schema: shownKeySchema },
+});
+const revoke = defineRoute("revokeKey", "delete /keys/{id}", {
+  summary: "Revokes a key: it is answered 401 from the next request on",
+  request: { params: keyParameter, headers: versionHeader },
+  answer: answered,
+});
 
 /** Adds the routes about keys. */
 export function addKeyRoutes(app: OperatorApp): void {

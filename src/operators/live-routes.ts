@@ -32,20 +32,14 @@ function namesOf({ shape }: { readonly shape: object }): string {
     .join(", ");
 }
 
-const watch = defineRoute(
-  "watchLive",
-  {
-    method: "get",
-    path: "/live",
-    summary: "What happens now, as server-sent events",
-  },
-  {
-    status: 200,
+const watch = defineRoute("watchLive", "get /live", {
+  summary: "What happens now, as server-sent events",
+  answer: {
     description: `\`now\` has ${namesOf(liveNowSchema)}, and \`generations\` ${namesOf(liveGenerationsSchema)}, at most once a second each, when they differ from the last; \`problem\` has \`code\` and \`detail\` while the ledger cannot be asked; \`end\` is the last one where the operator was revoked or the session is over`,
     schema: z.string(),
     stream: true,
   },
-);
+});
 
 /** Adds the route of what happens now. */
 export function addLiveRoutes(

@@ -20,72 +20,42 @@ import {
   shownOperatorSchema,
 } from "./schemas.ts";
 
-const list = defineRoute(
-  "listOperators",
-  {
-    method: "get",
-    path: "/operators",
-    summary: "All operators, oldest first, the revoked ones too",
-    request: { query: z.strictObject(pageParameters) },
+const list = defineRoute("listOperators", "get /operators", {
+  summary: "All operators, oldest first, the revoked ones too",
+  request: { query: z.strictObject(pageParameters) },
+  answer: { description: "a page of operators", schema: pageSchema(operatorSchema, "Operator") },
+});
+const create = defineRoute("createOperator", "post /operators", {
+  summary: "Makes an operator; its token is shown once",
+  request: bodyOf(newOperatorSchema),
+  answer: { description: "the operator with its token", schema: shownOperatorSchema },
+});
+const revoke = defineRoute("revokeOperator", "delete /operators/{id}", {
+  summary: "Revokes an operator: its tokens end at once",
+  request: { params: idOf("oper_5nXbTrMv2kQ0aZe") },
+  answer: { description: "the operator", schema: operatorSchema },
+});
+const audit = defineRoute("listAudit", "get /audit", {
+  summary: "Who changed what, newest first",
+  request: {
+    query: z.strictObject({
+      ...pageParameters,
+      actor: z.string().optional(),
+      action: z.string().optional(),
+      target: z.string().optional(),
+      since: instant.optional(),
+      until: instant.optional(),
+    }),
   },
-  {
-    status: 200,
-    description: "a page of operators",
-    schema: pageSchema(operatorSchema, "Operator"),
-  },
-);
-const create = defineRoute(
-  "createOperator",
-  {
-    method: "post",
-    path: "/operators",
-    summary: "Makes an operator; its token is shown once",
-    request: bodyOf(newOperatorSchema),
-  },
-  { status: 200, description: "the operator with its token", schema: shownOperatorSchema },
-);
-const revoke = defineRoute(
-  "revokeOperator",
-  {
-    method: "delete",
-    path: "/operators/{id}",
-    summary: "Revokes an operator: its tokens end at once",
-    request: { params: idOf("oper_5nXbTrMv2kQ0aZe") },
-  },
-  { status: 200, description: "the operator", schema: operatorSchema },
-);
-const audit = defineRoute(
-  "listAudit",
-  {
-    method: "get",
-    path: "/audit",
-    summary: "Who changed what, newest first",
-    request: {
-      query: z.strictObject({
-        ...pageParameters,
-        actor: z.string().optional(),
-        action: z.string().optional(),
-        target: z.string().optional(),
-        since: instant.optional(),
-        until: instant.optional(),
-      }),
-    },
-  },
-  { status: 200, description: "a page of the log", schema: pageSchema(auditSchema, "Audit") },
-);
-const rotate = defineRoute(
-  "rotateSealKey",
-  {
-    method: "post",
-    path: "/seal_keys",
-    summary: "A new key that seals reasoning; older ones go on opening",
-  },
-  {
-    status: 200,
+  answer: { description: "a page of the log", schema: pageSchema(auditSchema, "Audit") },
+});
+const rotate = defineRoute("rotateSealKey", "post /seal_keys", {
+  summary: "A new key that seals reasoning; older ones go on opening",
+  answer: {
     description: "the id of the key",
     schema: z.object({ id: z.string() }).openapi("SealKey"),
   },
-);
+});
 
 /** Adds the routes about operators and what they changed. */
 export function addOperatorRoutes(app: OperatorApp): void {

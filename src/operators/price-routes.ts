@@ -13,52 +13,31 @@ import {
 import { administer, bodyOf, defineRoute, type OperatorApp } from "./route.ts";
 
 const nameParameter = z.object({ name: z.string().openapi({ example: "default" }) });
-const answered = { status: 200, description: "the price list", schema: priceListSchema } as const;
+const answered = { description: "the price list", schema: priceListSchema } as const;
 
-const list = defineRoute(
-  "listPriceLists",
-  {
-    method: "get",
-    path: "/price_lists",
-    summary: "All price lists, by their names",
-    request: { query: z.strictObject(pageParameters) },
-  },
-  {
-    status: 200,
+const list = defineRoute("listPriceLists", "get /price_lists", {
+  summary: "All price lists, by their names",
+  request: { query: z.strictObject(pageParameters) },
+  answer: {
     description: "a page of price lists",
     schema: pageSchema(priceListSchema, "PriceList"),
   },
-);
-const create = defineRoute(
-  "createPriceList",
-  {
-    method: "post",
-    path: "/price_lists",
-    summary: "Makes a price list; `default` takes the place of the settings' prices",
-    request: bodyOf(newPriceListSchema),
-  },
-  answered,
-);
-const show = defineRoute(
-  "showPriceList",
-  {
-    method: "get",
-    path: "/price_lists/{name}",
-    summary: "One price list",
-    request: { params: nameParameter },
-  },
-  answered,
-);
-const change = defineRoute(
-  "changePriceList",
-  {
-    method: "patch",
-    path: "/price_lists/{name}",
-    summary: "Changes the prices to come of a list; none that has begun",
-    request: { params: nameParameter, headers: versionHeader, ...bodyOf(priceListPatchSchema) },
-  },
-  answered,
-);
+});
+const create = defineRoute("createPriceList", "post /price_lists", {
+  summary: "Makes a price list; `default` takes the place of the settings' prices",
+  request: bodyOf(newPriceListSchema),
+  answer: answered,
+});
+const show = defineRoute("showPriceList", "get /price_lists/{name}", {
+  summary: "One price list",
+  request: { params: nameParameter },
+  answer: answered,
+});
+const change = defineRoute("changePriceList", "patch /price_lists/{name}", {
+  summary: "Changes the prices to come of a list; none that has begun",
+  request: { params: nameParameter, headers: versionHeader, ...bodyOf(priceListPatchSchema) },
+  answer: answered,
+});
 
 /** Adds the routes about price lists; `prices` are those of the settings. */
 export function addPriceRoutes(app: OperatorApp, { prices }: { readonly prices: Prices }): void {

@@ -16,60 +16,39 @@ import {
 import { amount, receiptOfApi, receiptSchema } from "./schemas.ts";
 import { usageParameters, usageSumsSchema } from "./usage-schemas.ts";
 
-const usage = defineRoute(
-  "sumUsage",
-  {
-    method: "get",
-    path: "/usage",
-    summary: "Tokens and credit of the requests that have ended, added up for each account",
-    request: { query: usageParameters },
+const usage = defineRoute("sumUsage", "get /usage", {
+  summary: "Tokens and credit of the requests that have ended, added up for each account",
+  request: { query: usageParameters },
+  answer: { description: "the sums", schema: usageSumsSchema, texts: ["text/csv"] },
+});
+const receipts = defineRoute("listReceipts", "get /receipts", {
+  summary: "Receipts, by the time of admission, newest first",
+  request: {
+    query: z.strictObject({
+      ...pageParameters,
+      account: z.string().optional(),
+      key: z.string().optional(),
+      outcome: z.string().optional(),
+      format: z.string().optional(),
+      label: z.string().optional(),
+      since: instant
+        .optional()
+        .openapi({ description: "requests that were admitted from then on" }),
+      until: instant.optional().openapi({ description: "requests that were admitted before" }),
+      charged_at_least: amount.optional(),
+    }),
   },
-  {
-    status: 200,
-    description: "the sums",
-    schema: usageSumsSchema,
-    texts: ["text/csv"],
-  },
-);
-const receipts = defineRoute(
-  "listReceipts",
-  {
-    method: "get",
-    path: "/receipts",
-    summary: "Receipts, by the time of admission, newest first",
-    request: {
-      query: z.strictObject({
-        ...pageParameters,
-        account: z.string().optional(),
-        key: z.string().optional(),
-        outcome: z.string().optional(),
-        format: z.string().optional(),
-        label: z.string().optional(),
-        since: instant
-          .optional()
-          .openapi({ description: "requests that were admitted from then on" }),
-        until: instant.optional().openapi({ description: "requests that were admitted before" }),
-        charged_at_least: amount.optional(),
-      }),
-    },
-  },
-  {
-    status: 200,
+  answer: {
     description: "a page of receipts; as a file all of them, one account after another",
     schema: pageSchema(receiptSchema, "Receipt"),
     texts: ["text/csv", "application/jsonl"],
   },
-);
-const receipt = defineRoute(
-  "showReceipt",
-  {
-    method: "get",
-    path: "/receipts/{id}",
-    summary: "What one request reserved and was charged",
-    request: { params: idOf("req_5nXbTrMv2kQ0aZe") },
-  },
-  { status: 200, description: "the receipt", schema: receiptSchema },
-);
+});
+const receipt = defineRoute("showReceipt", "get /receipts/{id}", {
+  summary: "What one request reserved and was charged",
+  request: { params: idOf("req_5nXbTrMv2kQ0aZe") },
+  answer: { description: "the receipt", schema: receiptSchema },
+});
 /** A query that leaves no receipt out. */
 export const everyReceipt: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   accountId: null,

@@ -45,22 +45,28 @@ const problemAnswer = {
   },
 };
 
-/** A route with its role and its problems; `body` and `answers` are schemas of JSON. */
+/** What a route answers when all is well, as JSON. */
+interface Answer<Schema extends z.ZodType> {
+  /** Absent: 200. */
+  readonly status?: 202;
+  readonly description: string;
+  readonly schema: Schema;
+  /** Media types that it is answered as too, where they are asked for. */
+  readonly texts?: readonly string[];
+  /** Whether it is a stream of server-sent events, and no JSON. */
+  readonly stream?: boolean;
+}
+
+/** A route with its role and its problems; `at` is its method and its path. */
 export function defineRoute<
-  Route extends Omit<RouteConfig, "operationId" | "responses">,
-  Answer extends z.ZodType,
+  Method extends "get" | "post" | "patch" | "delete",
+  Path extends string,
+  Route extends Pick<RouteConfig, "summary" | "request" | "security">,
+  Schema extends z.ZodType,
 >(
   operationId: OperationId,
-  route: Route,
-  answer: {
-    readonly status: 200 | 202;
-    readonly description: string;
-    readonly schema: Answer;
-    /** Media types that it is answered as too, where they are asked for. */
-    readonly texts?: readonly string[];
-    /** Whether it is a stream of server-sent events, and no JSON. */
-    readonly stream?: boolean;
-  },
+  at: `${Method} ${Path}`,
+  { answer, ...route }: Route & { readonly answer: Answer<Schema> },
 ) {
   const content = {
     "application/json": { schema: answer.schema },
@@ -70,9 +76,12 @@ export function defineRoute<
   };
   const streamed = { "text/event-stream": { schema: answer.schema } };
   const least = leastRoles[operationId];
+  const [method, path] = at.split(" ") as [Method, Path];
   return createRoute({
     // The type stays that of the route: handlers read the header by its name, as it is read of any request.
-    ...({ ...route, request: requestOf(operationId, route) } as Route),
+    ...({ ...route, request: requestOf(operationId, method, route.request) } as unknown as Route),
+    method,
+    path,
     operationId,
     middleware: async (context: OperatorContext, next: () => Promise<void>) => {
       ensureRole(context, operationId);
@@ -82,7 +91,7 @@ export function defineRoute<
     },
     description: least === null ? "Needs no token." : `Needs the role ${least}.`,
     responses: {
-      [answer.status]: {
+      [answer.status ?? 200]: {
         description: answer.description,
         // The type of a route knows its answers in JSON alone.
         content: answer.stream === true ? (streamed as unknown as typeof content) : content,
@@ -104,7 +113,8 @@ const alwaysAgain: readonly OperationId[] = [
 /** What the route takes, with the header that all changes have in common. */
 function requestOf(
   operationId: OperationId,
-  { method, request }: Pick<RouteConfig, "method" | "request">,
+  method: string,
+  request: RouteConfig["request"],
 ): RouteConfig["request"] {
   if (method === "get" || alwaysAgain.includes(operationId)) return request;
   const headers = z.object({

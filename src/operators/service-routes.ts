@@ -16,62 +16,35 @@ import {
 import { webhookToJson } from "./webhook-schemas.ts";
 import type { WatchedService } from "./watched-service.ts";
 
-const status = defineRoute(
-  "showStatus",
-  {
-    method: "get",
-    path: "/status",
-    summary: "The replicas that serve this ledger, and webhooks that fail",
-  },
-  { status: 200, description: "how they are", schema: statusSchema },
-);
-const drain = defineRoute(
-  "drainReplica",
-  {
-    method: "post",
-    path: "/replicas/{id}/drain",
-    summary: "Drains a replica and ends its process, as SIGTERM does, within 10 seconds",
-    request: { params: z.object({ id: z.string().openapi({ example: "5nXbTrMv2kQ0aZe" }) }) },
-  },
-  { status: 202, description: "the replica", schema: replicaSchema },
-);
-const settings = defineRoute(
-  "listSettings",
-  {
-    method: "get",
-    path: "/settings",
-    summary: "The settings of the replica that is asked, and where they are from",
-  },
-  {
-    status: 200,
+const status = defineRoute("showStatus", "get /status", {
+  summary: "The replicas that serve this ledger, and webhooks that fail",
+  answer: { description: "how they are", schema: statusSchema },
+});
+const drain = defineRoute("drainReplica", "post /replicas/{id}/drain", {
+  summary: "Drains a replica and ends its process, as SIGTERM does, within 10 seconds",
+  request: { params: z.object({ id: z.string().openapi({ example: "5nXbTrMv2kQ0aZe" }) }) },
+  answer: { status: 202, description: "the replica", schema: replicaSchema },
+});
+const settings = defineRoute("listSettings", "get /settings", {
+  summary: "The settings of the replica that is asked, and where they are from",
+  answer: {
     description: "every setting; secrets are hidden",
     schema: pageSchema(settingSchema, "Setting"),
   },
-);
-const deployment = defineRoute(
-  "showDeployment",
-  { method: "get", path: "/deployment", summary: "Where tokens come from" },
-  { status: 200, description: "the deployment", schema: deploymentSchema },
-);
+});
+const deployment = defineRoute("showDeployment", "get /deployment", {
+  summary: "Where tokens come from",
+  answer: { description: "the deployment", schema: deploymentSchema },
+});
 const verified = { description: "how it went", schema: verificationSchema } as const;
-const verify = defineRoute(
-  "verify",
-  {
-    method: "post",
-    path: "/verify",
-    summary: "Begins to add up the whole ledger again, unless that is under way",
-  },
-  { status: 202, ...verified },
-);
-const lastVerify = defineRoute(
-  "lastVerify",
-  {
-    method: "get",
-    path: "/verify",
-    summary: "How the verification went that was begun last, of the replica that is asked",
-  },
-  { status: 200, ...verified },
-);
+const verify = defineRoute("verify", "post /verify", {
+  summary: "Begins to add up the whole ledger again, unless that is under way",
+  answer: { status: 202, ...verified },
+});
+const lastVerify = defineRoute("lastVerify", "get /verify", {
+  summary: "How the verification went that was begun last, of the replica that is asked",
+  answer: { ...verified },
+});
 
 /** Adds the routes about the service itself. */
 export function addServiceRoutes(

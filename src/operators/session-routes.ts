@@ -27,32 +27,24 @@ export const signInSchema = z
   )
   .openapi("SignIn");
 
-const session = { status: 200, description: "who asks", schema: sessionSchema } as const;
-const open = defineRoute(
-  "openSession",
-  {
-    method: "post",
-    path: "/session",
-    summary: "Signs in: a session of 12 hours, whose cookie no script can read",
-    security: [],
-    request: bodyOf(signInSchema),
-  },
-  session,
-);
-const show = defineRoute(
-  "showSession",
-  { method: "get", path: "/session", summary: "Who asks, and until when" },
-  session,
-);
-const end = defineRoute(
-  "endSession",
-  { method: "delete", path: "/session", summary: "Signs out" },
-  {
-    status: 200,
+const session = { description: "who asks", schema: sessionSchema } as const;
+const open = defineRoute("openSession", "post /session", {
+  summary: "Signs in: a session of 12 hours, whose cookie no script can read",
+  security: [],
+  request: bodyOf(signInSchema),
+  answer: session,
+});
+const show = defineRoute("showSession", "get /session", {
+  summary: "Who asks, and until when",
+  answer: session,
+});
+const end = defineRoute("endSession", "delete /session", {
+  summary: "Signs out",
+  answer: {
     description: "whether there was a session; a token goes on",
     schema: z.object({ ended: z.boolean() }).openapi("SessionEnd"),
   },
-);
+});
 
 /** Adds the route that signs in, which needs no token. */
 export function addSignIn(app: OperatorApp, parts: SignInParts): void {

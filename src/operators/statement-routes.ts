@@ -37,32 +37,26 @@ export const statementSchema = z
   })
   .openapi("Statement");
 
-const show = defineRoute(
-  "showStatement",
-  {
-    method: "get",
-    path: "/accounts/{id}/statements/{month}",
-    summary: "What moved the balance of an account in a month, as JSON, CSV or a page to print",
-    request: {
-      params: z.object({
-        id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }),
-        month: z.string().openapi({ example: "2026-10" }),
-      }),
-      query: z.strictObject({
-        format: z
-          .enum(statementForms)
-          .optional()
-          .openapi({ description: "goes before what `Accept` asks for" }),
-      }),
-    },
+const show = defineRoute("showStatement", "get /accounts/{id}/statements/{month}", {
+  summary: "What moved the balance of an account in a month, as JSON, CSV or a page to print",
+  request: {
+    params: z.object({
+      id: z.string().openapi({ example: "acct_5nXbTrMv2kQ0aZe" }),
+      month: z.string().openapi({ example: "2026-10" }),
+    }),
+    query: z.strictObject({
+      format: z
+        .enum(statementForms)
+        .optional()
+        .openapi({ description: "goes before what `Accept` asks for" }),
+    }),
   },
-  {
-    status: 200,
+  answer: {
     description: "the statement",
     schema: statementSchema,
     texts: ["text/csv", "text/html"],
   },
-);
+});
 
 /** Adds the route of statements. */
 export function addStatementRoutes(app: OperatorApp): void {

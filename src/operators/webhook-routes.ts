@@ -21,131 +21,77 @@ import {
 } from "./webhook-schemas.ts";
 
 const idParameter = idOf("hook_5nXbTrMv2kQ0aZe");
-const answered = { status: 200, description: "the webhook", schema: webhookSchema } as const;
+const answered = { description: "the webhook", schema: webhookSchema } as const;
 const queued = {
   status: 202,
   description: "the delivery, which is due",
   schema: deliverySchema,
 } as const;
 
-const list = defineRoute(
-  "listWebhooks",
-  {
-    method: "get",
-    path: "/webhooks",
-    summary: "All webhooks, oldest first",
-    request: { query: z.strictObject(pageParameters) },
+const list = defineRoute("listWebhooks", "get /webhooks", {
+  summary: "All webhooks, oldest first",
+  request: { query: z.strictObject(pageParameters) },
+  answer: { description: "a page of webhooks", schema: pageSchema(webhookSchema, "Webhook") },
+});
+const create = defineRoute("createWebhook", "post /webhooks", {
+  summary: "Makes a webhook, which gets what happens from now on; its secret is shown once",
+  request: bodyOf(newWebhookSchema),
+  answer: { description: "the webhook with its secret", schema: shownWebhookSchema },
+});
+const show = defineRoute("showWebhook", "get /webhooks/{id}", {
+  summary: "One webhook",
+  request: { params: idParameter },
+  answer: answered,
+});
+const change = defineRoute("changeWebhook", "patch /webhooks/{id}", {
+  summary: "Changes a webhook",
+  request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookPatchSchema) },
+  answer: answered,
+});
+const remove = defineRoute("deleteWebhook", "delete /webhooks/{id}", {
+  summary: "Takes a webhook away, with what it has not got yet",
+  request: { params: idParameter, headers: versionHeader },
+  answer: answered,
+});
+const rotate = defineRoute("rotateWebhook", "post /webhooks/{id}/rotate", {
+  summary: "Replaces the secret of a webhook",
+  request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookRotationSchema) },
+  answer: { description: "the webhook with its secret", schema: shownWebhookSchema },
+});
+const test = defineRoute("testWebhook", "post /webhooks/{id}/test", {
+  summary: "Sends an event of type webhook.test to this webhook alone",
+  request: { params: idParameter },
+  answer: queued,
+});
+const deliveries = defineRoute("listDeliveries", "get /webhooks/{id}/deliveries", {
+  summary: "What a webhook got and gets, of the newest event first",
+  request: {
+    params: idParameter,
+    query: z.strictObject({
+      ...pageParameters,
+      state: z.enum(["pending", "delivered", "failed"]).optional(),
+    }),
   },
-  { status: 200, description: "a page of webhooks", schema: pageSchema(webhookSchema, "Webhook") },
-);
-const create = defineRoute(
-  "createWebhook",
-  {
-    method: "post",
-    path: "/webhooks",
-    summary: "Makes a webhook, which gets what happens from now on; its secret is shown once",
-    request: bodyOf(newWebhookSchema),
+  answer: { description: "a page of deliveries", schema: pageSchema(deliverySchema, "Delivery") },
+});
+const resend = defineRoute("resendDelivery", "post /webhooks/{id}/deliveries/{event}/resend", {
+  summary: "Sends an event again, with all its tries",
+  request: {
+    params: idParameter.extend({ event: z.string().openapi({ example: "evt_5nXbTrMv2kQ0aZe" }) }),
   },
-  { status: 200, description: "the webhook with its secret", schema: shownWebhookSchema },
-);
-const show = defineRoute(
-  "showWebhook",
-  {
-    method: "get",
-    path: "/webhooks/{id}",
-    summary: "One webhook",
-    request: { params: idParameter },
+  answer: queued,
+});
+const events = defineRoute("listEvents", "get /events", {
+  summary: "What has happened since a cursor, oldest first: what webhooks carry, for 30 days",
+  request: {
+    query: z.strictObject({
+      ...pageParameters,
+      account: z.string().optional(),
+      type: z.enum(eventTypes).optional(),
+    }),
   },
-  answered,
-);
-const change = defineRoute(
-  "changeWebhook",
-  {
-    method: "patch",
-    path: "/webhooks/{id}",
-    summary: "Changes a webhook",
-    request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookPatchSchema) },
-  },
-  answered,
-);
-const remove = defineRoute(
-  "deleteWebhook",
-  {
-    method: "delete",
-    path: "/webhooks/{id}",
-    summary: "Takes a webhook away, with what it has not got yet",
-    request: { params: idParameter, headers: versionHeader },
-  },
-  answered,
-);
-const rotate = defineRoute(
-  "rotateWebhook",
-  {
-    method: "post",
-    path: "/webhooks/{id}/rotate",
-    summary: "Replaces the secret of a webhook",
-    request: { params: idParameter, headers: versionHeader, ...bodyOf(webhookRotationSchema) },
-  },
-  { status: 200, description: "the webhook with its secret", schema: shownWebhookSchema },
-);
-const test = defineRoute(
-  "testWebhook",
-  {
-    method: "post",
-    path: "/webhooks/{id}/test",
-    summary: "Sends an event of type webhook.test to this webhook alone",
-    request: { params: idParameter },
-  },
-  queued,
-);
-const deliveries = defineRoute(
-  "listDeliveries",
-  {
-    method: "get",
-    path: "/webhooks/{id}/deliveries",
-    summary: "What a webhook got and gets, of the newest event first",
-    request: {
-      params: idParameter,
-      query: z.strictObject({
-        ...pageParameters,
-        state: z.enum(["pending", "delivered", "failed"]).optional(),
-      }),
-    },
-  },
-  {
-    status: 200,
-    description: "a page of deliveries",
-    schema: pageSchema(deliverySchema, "Delivery"),
-  },
-);
-const resend = defineRoute(
-  "resendDelivery",
-  {
-    method: "post",
-    path: "/webhooks/{id}/deliveries/{event}/resend",
-    summary: "Sends an event again, with all its tries",
-    request: {
-      params: idParameter.extend({ event: z.string().openapi({ example: "evt_5nXbTrMv2kQ0aZe" }) }),
-    },
-  },
-  queued,
-);
-const events = defineRoute(
-  "listEvents",
-  {
-    method: "get",
-    path: "/events",
-    summary: "What has happened since a cursor, oldest first: what webhooks carry, for 30 days",
-    request: {
-      query: z.strictObject({
-        ...pageParameters,
-        account: z.string().optional(),
-        type: z.enum(eventTypes).optional(),
-      }),
-    },
-  },
-  { status: 200, description: "a page of events", schema: eventsSchema },
-);
+  answer: { description: "a page of events", schema: eventsSchema },
+});
 
 /** Adds the routes about webhooks and events. */
 export function addWebhookRoutes(
