@@ -29,7 +29,8 @@ import { defaultSettings, temporaryLedger } from "./support.ts";
 const dayMs = 86_400_000;
 const untilMs = Date.parse("2026-07-01T00:00:00Z");
 const sinceMs = untilMs - 200 * dayMs;
-const beforeMs = untilMs - 100 * dayMs;
+// A Friday: a week of usage has begun on the day before.
+const beforeMs = untilMs - 103 * dayMs;
 const wholeMs = 900_000;
 
 interface Opened extends AsyncDisposable {
@@ -103,6 +104,7 @@ const questions: readonly UsageQuery[] = [
   { ...everything, by: ["day", "account"], timezone: "Asia/Kathmandu" },
   { ...everything, by: ["month", "label"] },
   { ...everything, by: ["key", "format"], sinceMs: sinceMs - (sinceMs % wholeMs) + wholeMs },
+  { ...everything, by: ["key", "label"], sinceMs: beforeMs },
   { ...everything, by: ["month"], accountId: writtenAccount(0), timezone: "America/New_York" },
 ];
 const usage = (ledger: StoreLedger): Promise<unknown> =>

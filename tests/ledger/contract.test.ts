@@ -175,6 +175,7 @@ async function emptyPostgres(client: Client): Promise<void> {
     "usage_quarter",
     "usage_day",
     "usage_label",
+    "usage_week",
     "usage_all",
     "archive",
     "archive_file",

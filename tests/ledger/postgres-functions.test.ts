@@ -35,6 +35,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0025-tickets-ahead": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0027-admitted": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0028-archives": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
+  "0029-usage-of-weeks": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import { fillWeeks } from "../../src/ledger/migrations/week-sums.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openThreadedReports } from "../../src/ledger/postgres/threaded-reports.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
@@ -78,6 +79,8 @@ const aQuery = fc
       ["account", "label"],
       ["format", "label"],
       ["key", "format"],
+      ["key", "label"],
+      ["month", "format"],
     ),
     accountId: fc.option(fc.constantFrom(writtenAccount(0), writtenAccount(3))),
     keyId: fc.option(fc.constant("key_many10000b"), { freq: 1 }),
@@ -217,6 +220,14 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
       expect((await opened.ledger.verify([])).problems).toEqual([]);
     });
 
+    it("has weeks with labels where a ledger kept the rest before there were any", async () => {
+      await keep(100);
+      await opened.run("delete from tributary.usage_week");
+      expect((await opened.ledger.verify([])).ok).toBe(false);
+      await opened.run(fillWeeks("tributary."));
+      expect((await opened.ledger.verify([])).problems).toEqual([]);
+    });
+
     it("has a page for each few rows, which end with whole times and come to the same", async () => {
       for (const by of [
         ["day", "account"],
@@ -306,6 +317,11 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
         "usage_label lacks a row",
       ],
       [
+        "a label's key",
+        "update tributary.usage_week set requests = requests + 1 where label = 'user 3' and begin_ms = (select min(begin_ms) from tributary.usage_week)",
+        "usage_week is not",
+      ],
+      [
         "a row too many",
         "update tributary.usage_day set format = format || 'x' where begin_ms = (select min(begin_ms) from tributary.usage_day)",
         "usage_day has a row of no receipt",
@@ -326,7 +342,7 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
         "entry that the account does not have",
       ],
     ])("is verified: %s", async (_what, damage, words) => {
-      for (const table of ["progress", "quarter", "day", "label", "all"])
+      for (const table of ["progress", "quarter", "day", "label", "week", "all"])
         await opened.run(`delete from tributary.usage_${table}`);
       await keep(100);
       expect((await opened.ledger.verify([])).ok).toBe(true);

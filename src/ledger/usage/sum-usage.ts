@@ -13,7 +13,7 @@ import {
   unsummedStatement,
   unsummedWhere,
 } from "./statements.ts";
-import { partsOf } from "./usage-parts.ts";
+import { partsOf, type UsageParts } from "./usage-parts.ts";
 import type { Unsummed, UsageProblemName, UsageQuery, UsageRow, UsageTime } from "./usage-query.ts";
 import { type UsageForm, type UsageText, usageText } from "./usage-json.ts";
 import { timesOf } from "./usage-times.ts";
@@ -43,13 +43,20 @@ export function* pageUsage(query: UsageQuery): Steps<UsagePage | UsageProblemNam
   const bounds = yield* boundsOf(query, unsummed);
   if (bounds === null) return { rows: [], nextMs: null };
   const times = timesOf(query, ...bounds);
-  return yield* pageTimes(query, times, unsummed);
+  const archivedMs = (yield* archivedUntil(accountId)) ?? -Infinity;
+  return yield* pageTimes(query, times, { archivedMs, unsummed });
+}
+
+/** What kept sums lack, and until when receipts are archived. */
+interface Known {
+  readonly unsummed: readonly Unsummed[];
+  readonly archivedMs: number;
 }
 
 function* pageTimes(
   query: UsageQuery,
   times: readonly UsageTime[],
-  unsummed: readonly Unsummed[],
+  known: Known,
 ): Steps<UsagePage | UsageProblemName> {
   const { rowsMax = limits.usageRowsMax } = query;
   const rows: UsageRow[] = [];
@@ -58,7 +65,7 @@ function* pageTimes(
   let count: number = query.by.length === 1 ? rowsMax : limits.usageTimesFirst;
   while (from < times.length) {
     const some = times.slice(from, from + count);
-    const found = yield* sumTimes(query, some, unsummed);
+    const found = yield* sumTimes(query, some, known);
     if (found === "archived") return found;
     if (found === "too many" || rows.length + found.length > rowsMax) {
       if (rows.length > 0) break;
@@ -89,18 +96,12 @@ export function* printUsage({
 function* sumTimes(
   query: UsageQuery,
   times: readonly UsageTime[],
-  unsummed: readonly Unsummed[],
+  { archivedMs, unsummed }: Known,
 ): Steps<readonly UsageRow[] | UsageProblemName> {
   const groups = openGroups(query, times);
-  const parts = partsOf(query, times);
+  const parts = partsOf(query, times, archivedMs);
   const { table } = parts;
-  const receiptsMs = parts.finer
-    .filter((part) => part.table === null)
-    .map(({ range }) => range.beginMs);
-  if (receiptsMs.length > 0) {
-    const untilMs = yield* archivedUntil(query.accountId);
-    if (untilMs !== null && Math.min(...receiptsMs) < untilMs) return "archived";
-  }
+  if (firstReceiptMs(parts) < archivedMs) return "archived";
   let most = 0;
   if (table !== null) {
     const begins = answersBegins({ ...parts, table, times });
@@ -124,6 +125,15 @@ function* sumTimes(
   if (most > limits.usageRowsReadMax || groups.count() > (query.rowsMax ?? limits.usageRowsMax))
     return "too many";
   return yield* groups.named();
+}
+
+/** From when on receipts are needed. Weeks of archived ones are not kept to be asked for: labels by key are known of receipts alone. */
+function firstReceiptMs({ finer, table, whole }: UsageParts): number {
+  const ofReceipts = finer.filter((part) => part.table === null);
+  return Math.min(
+    ...ofReceipts.map(({ range }) => range.beginMs + range.fromMs),
+    table === sumsTables.week ? whole.beginMs : Infinity,
+  );
 }
 
 function* read({ text, values }: Statement): Steps<readonly Row[]> {

@@ -2,10 +2,11 @@ import { measures } from "./measures.ts";
 
 const quarterMs = 900_000;
 const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
 
 /** A table of sums: what of the requests that ended within its time is added up in one row. */
 export interface SumsTable {
-  readonly name: "usage_quarter" | "usage_day" | "usage_label" | "usage_all";
+  readonly name: "usage_quarter" | "usage_day" | "usage_label" | "usage_week" | "usage_all";
   readonly spanMs: number;
   /** False: of all accounts together. */
   readonly ofAccount: boolean;
@@ -14,11 +15,13 @@ export interface SumsTable {
 }
 
 const keyAndFormat = { key_id: "receipt.key_id", format: "receipt.format" } as const;
+// A label is never empty: the empty one stands for none, as a key's column cannot be null.
+const ofLabel = { label: "coalesce(receipt.label, '')" } as const;
 
 /**
  * Quarter hours, because local days begin at quarters of an hour of UTC; days of UTC, because years are many quarters. Labels
- * are many, and so without keys and formats. Accounts are many, too: a question that names none is answered from the quarters
- * of all of them together.
+ * are many, and so without keys and formats by day, and with them by week, which begins on a Thursday as 1970 did. Accounts
+ * are many, too: a question that names none is answered from the quarters of all of them together.
  */
 export const sumsTables = {
   quarter: { name: "usage_quarter", spanMs: quarterMs, ofAccount: true, dimensions: keyAndFormat },
@@ -27,8 +30,13 @@ export const sumsTables = {
     name: "usage_label",
     spanMs: dayMs,
     ofAccount: true,
-    // A label is never empty: the empty one stands for none, as a key's column cannot be null.
-    dimensions: { label: "coalesce(receipt.label, '')" },
+    dimensions: ofLabel,
+  },
+  week: {
+    name: "usage_week",
+    spanMs: weekMs,
+    ofAccount: true,
+    dimensions: { ...keyAndFormat, ...ofLabel },
   },
   all: {
     name: "usage_all",

@@ -34,7 +34,12 @@ interface SplitRow {
 }
 
 /** How the times of a query are put together from rows that are longer or begin at other instants than they do. */
-export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsageParts {
+export function partsOf(
+  query: UsageQuery,
+  times: readonly UsageTime[],
+  /** Requests that ended from then on have their receipts. */
+  archivedMs: number,
+): UsageParts {
   const [first, last] = [times[0]?.beginMs ?? 0, times.at(-1)?.endMs ?? 0];
   const table = tableOf(query, first, last);
   if (table === null)
@@ -47,9 +52,10 @@ export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsagePa
     };
   const { spanMs } = table;
   const split = splitRows(times, spanMs);
-  // The shorter side of a row is read from what is finer, and the row is counted on the other.
+  // The shorter side of a row is read from what is finer, and the row is counted on the other; not from what was archived.
   const isEndFiner = ({ beginMs, firstMs, lastMs }: SplitRow): boolean =>
-    beginMs + spanMs - firstMs < lastMs - beginMs;
+    beginMs + spanMs - firstMs < lastMs - beginMs ||
+    (beginMs < archivedMs && archivedMs <= firstMs);
   const endFiner = new Set([...split.values()].filter(isEndFiner).map(({ beginMs }) => beginMs));
   const boundary = (atMs: number): number => {
     const beginMs = atMs - (atMs % spanMs);
@@ -61,7 +67,7 @@ export function partsOf(query: UsageQuery, times: readonly UsageTime[]): UsagePa
   return {
     table,
     whole: { beginMs: boundary(first), endMs: boundary(last) },
-    finer: joinDays(finer),
+    finer: spanMs > sumsTables.day.spanMs ? finer : joinDays(finer),
     countedAt: (beginMs) => (endFiner.has(beginMs) ? beginMs : beginMs + spanMs - 1),
     boundary,
   };
@@ -80,7 +86,10 @@ function tableOf(
   if (!by.includes("label") && !by.includes("key") && isOfAll) return sumsTables.all;
   if (!by.includes("label")) return isFine ? sumsTables.quarter : sumsTables.day;
   const isOfKeys = by.includes("key") || by.includes("format") || keyId !== null || format !== null;
-  return (isFine && !isOfDays) || isOfKeys ? null : sumsTables.label;
+  if (!isOfKeys) return isFine && !isOfDays ? null : sumsTables.label;
+  // Days divide all weeks, and in a month there are few whole ones.
+  const isOfWeeks = !by.includes("hour") && !by.includes("day");
+  return isOfWeeks && lastMs - firstMs > 4 * sumsTables.week.spanMs ? sumsTables.week : null;
 }
 
 function splitRows(times: readonly UsageTime[], spanMs: number): ReadonlyMap<number, SplitRow> {

@@ -17,18 +17,27 @@ export function* verifyUsage(report: UsageProblem): Reading<void> {
     table,
     rows: new DayRows(keptRows(table), "begin_ms"),
   }));
+  const weeks = new DayRows(keptRows(sumsTables.week), "begin_ms");
+  let week = openWeek(null);
   const together = new Map<string, Together>();
   const archives = yield* readArchives();
   for (;;) {
-    const next = yield* earliest([receipts, ...tables.map(({ rows }) => rows)]);
+    const next = yield* earliest([receipts, weeks, ...tables.map(({ rows }) => rows)]);
+    if (next === null || !week.has(next)) {
+      week.compare(archives, report);
+      week = openWeek(next);
+    }
     if (next === null) break;
     const ended = yield* receipts.take(next);
+    week.add(ended, yield* weeks.take(next));
     const archive = archives.get(next.accountId) ?? null;
     const ofArchive = archive !== null && next.dayMs < archive.untilMs ? noFigures() : null;
     for (const { rows, table } of tables) {
       const kept = yield* rows.take(next);
       const rest = ofArchive === null ? null : noFigures();
-      compareDay(table, { ended, kept, rest }, (message) => report(next.accountId, message));
+      const sums = new Map<string, bigint[]>();
+      addReceipts(table, ended, sums);
+      compareRows(table, { sums, kept, rest }, (message) => report(next.accountId, message));
       if (table.name === "usage_quarter") {
         addTogether(together, kept);
         addFigures(ofArchive, rest);
@@ -41,6 +50,35 @@ export function* verifyUsage(report: UsageProblem): Reading<void> {
     if (figures !== found.join(","))
       report(accountId, "what is kept of archived requests is not what their receipts came to");
   yield* verifyTogether(together, (message) => report("", message));
+}
+
+interface Week {
+  has(day: AccountDay): boolean;
+  add(ended: readonly Row[], kept: readonly Row[]): void;
+  compare(archives: ReadonlyMap<string, Archive>, report: UsageProblem): void;
+}
+
+/** The week of an account's day, whose rows come with its first day. One whose receipts may be archived is not asked for. */
+function openWeek(first: AccountDay | null): Week {
+  const table = sumsTables.week;
+  const beginOf = ({ dayMs }: AccountDay): number => dayMs - (dayMs % table.spanMs);
+  const sums = new Map<string, bigint[]>();
+  const rows: Row[] = [];
+  return {
+    has: (day) => first?.accountId === day.accountId && beginOf(first) === beginOf(day),
+    add(ended, kept) {
+      addReceipts(table, ended, sums);
+      rows.push(...kept);
+    },
+    compare(archives, report) {
+      if (first === null) return;
+      const { accountId } = first;
+      if (beginOf(first) >= (archives.get(accountId)?.untilMs ?? -Infinity))
+        compareRows(table, { sums, kept: rows, rest: null }, (message) =>
+          report(accountId, message),
+        );
+    },
+  };
 }
 
 interface Archive {
@@ -205,21 +243,7 @@ function compare(one: AccountDay, other: AccountDay): number {
   return one.dayMs - other.dayMs;
 }
 
-function compareDay(
-  table: SumsTable,
-  {
-    ended,
-    kept,
-    rest,
-  }: {
-    readonly ended: readonly Row[];
-    readonly kept: readonly Row[];
-    /** Where receipts of the day may be archived: what the kept rows have beyond those that are there is added to it. */
-    readonly rest: bigint[] | null;
-  },
-  report: (message: string) => void,
-): void {
-  const sums = new Map<string, bigint[]>();
+function addReceipts(table: SumsTable, ended: readonly Row[], sums: Map<string, bigint[]>): void {
   for (const receipt of ended) {
     const atMs = numberOf(receipt, "resolved_at_ms");
     const name = nameOf(table, receipt, atMs - (atMs % table.spanMs));
@@ -227,6 +251,23 @@ function compareDay(
     sums.set(name, its);
     addReceipt(its, receipt);
   }
+}
+
+function compareRows(
+  table: SumsTable,
+  {
+    kept,
+    rest,
+    sums,
+  }: {
+    /** What the receipts come to; what the kept rows have is taken out. */
+    readonly sums: Map<string, bigint[]>;
+    readonly kept: readonly Row[];
+    /** Where receipts may be archived: what the kept rows have beyond those that are there is added to it. */
+    readonly rest: bigint[] | null;
+  },
+  report: (message: string) => void,
+): void {
   for (const row of kept) {
     const name = nameOf(table, row, numberOf(row, "begin_ms"));
     const its = sums.get(name);

@@ -20,6 +20,7 @@ import { grants } from "./0024-grants.ts";
 import { usageOfAll } from "./0026-usage-of-all.ts";
 import { admitted } from "./0027-admitted.ts";
 import { archives } from "./0028-archives.ts";
+import { usageOfWeeks } from "./0029-usage-of-weeks.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -63,4 +64,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0026-usage-of-all", oldest: 7, sql: usageOfAll },
   { name: "0027-admitted", oldest: 7, sql: admitted },
   { name: "0028-archives", oldest: 7, sql: archives },
+  { name: "0029-usage-of-weeks", oldest: 7, sql: usageOfWeeks },
 ];

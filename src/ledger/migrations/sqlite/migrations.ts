@@ -20,6 +20,7 @@ import { usageOfAll } from "./0018-usage-of-all.ts";
 import { grantSpent } from "./0019-grant-spent.ts";
 import { admitted } from "./0020-admitted.ts";
 import { archives } from "./0021-archives.ts";
+import { usageOfWeeks } from "./0022-usage-of-weeks.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema: statements, or work that SQL alone cannot do. */
@@ -52,4 +53,5 @@ export const sqliteMigrations: readonly SqliteMigration[] = [
   { name: "0019-grant-spent", oldest: 5, steps: [grantSpent] },
   { name: "0020-admitted", oldest: 5, steps: [admitted] },
   { name: "0021-archives", oldest: 5, steps: [archives] },
+  { name: "0022-usage-of-weeks", oldest: 5, steps: [usageOfWeeks] },
 ];
