@@ -288,6 +288,8 @@ export const limits = {
   usageReceiptsAStep: 100,
   /** Receipts that one step counts for a budget that is set: about 5 ms of SQLite's thread. */
   budgetReceiptsAStep: 5_000,
+  /** Receipts of what ended within so long are found by their ends and then sorted; of a longer time by their admissions, in order. */
+  receiptsEndedMs: 7 * 86_400_000,
   /** How often that is done, and how long requests have the thread for themselves between two transactions. */
   usageKeepMs: 60_000,
   usageRestMs: 20,

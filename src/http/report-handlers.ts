@@ -58,11 +58,22 @@ export async function handleEntries(exchange: Exchange, service: Service): Promi
   });
 }
 
+const receiptFilters = [
+  "key",
+  "outcome",
+  "format",
+  "label",
+  "since",
+  "until",
+  "ended_since",
+  "ended_until",
+  "charged_at_least",
+];
+
 /** Receipts of the caller's account, newest first: a page of them, or all as a file. */
 export async function handleReceiptList(exchange: Exchange, service: Service): Promise<void> {
   const { accountId, reports } = await look(exchange, service);
-  const filters = ["key", "outcome", "format", "label", "since", "until", "charged_at_least"];
-  const query = readQuery(exchange, ["limit", "cursor", ...filters]);
+  const query = readQuery(exchange, ["limit", "cursor", ...receiptFilters]);
   const wanted = { ...filtersOf(query), accountId };
   const type = fileTypeOf(exchange.request.headers.accept);
   if (type !== null) {
@@ -125,6 +136,8 @@ function filtersOf(query: QueryReader): Omit<ReceiptQuery, "after" | "rowsMax" |
     label: query.text("label"),
     sinceMs: query.time("since"),
     untilMs: query.time("until"),
+    endedSinceMs: query.time("ended_since"),
+    endedUntilMs: query.time("ended_until"),
     chargedAtLeastNanos: query.nanos("charged_at_least"),
   };
 }

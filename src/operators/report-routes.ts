@@ -35,6 +35,10 @@ const receipts = defineRoute("listReceipts", "get /receipts", {
         .optional()
         .openapi({ description: "requests that were admitted from then on" }),
       until: instant.optional().openapi({ description: "requests that were admitted before" }),
+      ended_since: instant
+        .optional()
+        .openapi({ description: "requests that ended from then on, as usage counts them" }),
+      ended_until: instant.optional().openapi({ description: "requests that ended before" }),
       charged_at_least: amount.optional(),
     }),
   },
@@ -59,6 +63,8 @@ export const everyReceipt: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   label: null,
   sinceMs: null,
   untilMs: null,
+  endedSinceMs: null,
+  endedUntilMs: null,
   chargedAtLeastNanos: null,
 };
 
@@ -98,6 +104,8 @@ export function addReportRoutes(app: OperatorApp): void {
       label: query.label ?? null,
       sinceMs: timeOf(query.since),
       untilMs: timeOf(query.until),
+      endedSinceMs: timeOf(query.ended_since),
+      endedUntilMs: timeOf(query.ended_until),
       chargedAtLeastNanos: query.charged_at_least ?? null,
     };
     const type = fileTypeOf(context.req.header("accept"));

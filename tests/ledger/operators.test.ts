@@ -365,6 +365,8 @@ describe.each([
         label: null,
         sinceMs: null,
         untilMs: null,
+        endedSinceMs: null,
+        endedUntilMs: null,
         chargedAtLeastNanos: null,
         after: null,
         rowsMax: 10,
@@ -380,6 +382,16 @@ describe.each([
       expect(await ids({ state: "open", accountId: id, keyId: record.id })).toEqual(["req_page3"]);
       expect(await ids({ outcome: "completed", format: "messages" })).toHaveLength(2);
       expect(await ids({ sinceMs: 1_002_000, untilMs: 1_003_000 })).toEqual(["req_page2"]);
+      const [newest] = await ledger.pageReceipts({ ...all, state: "settled" });
+      const endedMs = newest?.resolvedAtMs ?? 0;
+      for (const accountId of [null, id]) {
+        const ended = { endedSinceMs: endedMs, endedUntilMs: endedMs + 1, accountId };
+        expect(await ids(ended)).toEqual(["req_page2"]);
+        expect(await ids({ ...ended, endedSinceMs: 0 })).toEqual(["req_page2", "req_page1"]);
+        expect(await ids({ ...ended, endedUntilMs: endedMs })).toEqual([]);
+        expect(await ids({ endedUntilMs: endedMs, accountId })).toEqual(["req_page1"]);
+        expect(await ids({ endedSinceMs: 0, accountId })).toEqual(["req_page2", "req_page1"]);
+      }
       const [dearer] = await ledger.pageReceipts({ ...all, state: "settled" });
       const charged = dearer?.chargedNanos ?? null;
       expect(await ids({ chargedAtLeastNanos: charged })).toEqual(["req_page2"]);

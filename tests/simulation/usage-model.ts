@@ -187,7 +187,7 @@ export function usageQuestionOf(
   },
 ): PlannedQuestion {
   const { id, keys } = random.pick(accounts);
-  const time = random.pick<UsageGrouping | null>(["hour", "day", "month", null]);
+  const time = random.pick<UsageGrouping | null>(["hour", "day", "month", "format", null]);
   const other = random.pick<UsageGrouping | null>([
     "account",
     "key",
@@ -195,17 +195,17 @@ export function usageQuestionOf(
     "label",
     ...(time === null ? [] : [null]),
   ]);
-  // Within the run, or days from it, so that whole rows of every table are within the bounds.
+  // Within the run, or days and weeks from it, so that whole rows of every table are within the bounds.
   const bound = (far: number): number | "last" =>
     random.chance(0.3)
       ? "last"
       : startsAtMs + random.pick([far, random.between(0, spanMs + 60_000)]);
   return {
-    by: [time, other].filter((one) => one !== null),
+    by: [...new Set([time, other])].filter((one) => one !== null),
     accountId: random.chance(0.4) ? id : null,
     keyId: random.chance(0.2) ? random.pick(keys).id : null,
     format: null,
-    sinceMs: random.chance(0.4) ? null : bound(-random.between(1, 40) * 24 * hourMs),
+    sinceMs: random.chance(0.4) ? null : bound(-random.between(1, 90) * 24 * hourMs),
     untilMs: random.chance(0.5) ? null : bound(random.between(1, 40) * 24 * hourMs),
     timezone: random.pick(["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/New_York"]),
   };

@@ -244,6 +244,8 @@ export const callerRoutes: readonly CallerRoute[] = [
       label: query(z.string(), "of one label"),
       since: query(time, "requests that were admitted from then on"),
       until: query(time, "requests that were admitted before"),
+      ended_since: query(time, "requests that ended from then on, as usage counts them"),
+      ended_until: query(time, "requests that ended before"),
       charged_at_least: query(z.string().regex(/^-?\d+(?:\.\d{1,9})?$/u), "credits, such as 0.5"),
     },
     answers: { [json]: page(receiptSchema), ...csv, "application/jsonl": z.string() },

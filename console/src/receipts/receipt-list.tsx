@@ -94,11 +94,8 @@ function FilterForm({
         inputMode="decimal"
         placeholder="0"
       />
-      {(filters.since !== undefined || filters.until !== undefined) && (
-        <p class="hint filter-times">
-          Admitted <TimeSpan since={filters.since} until={filters.until} />
-        </p>
-      )}
+      <TimeSpan what="Admitted" since={filters.since} until={filters.until} />
+      <TimeSpan what="Ended" since={filters.ended_since} until={filters.ended_until} />
       <div class="actions">
         <Button type="submit">Show</Button>
         {Object.keys(filters).length > 0 && <a href={linkTo(["receipts"])}>All</a>}
@@ -110,12 +107,16 @@ function FilterForm({
 function TimeSpan({
   since,
   until,
+  what,
 }: {
+  readonly what: string;
   readonly since: string | undefined;
   readonly until: string | undefined;
 }) {
+  if (since === undefined && until === undefined) return null;
   return (
-    <>
+    <p class="hint filter-times">
+      {what}{" "}
       {since !== undefined && (
         <>
           from <Time at={since} />
@@ -126,6 +127,6 @@ function TimeSpan({
           up to <Time at={until} />
         </>
       )}
-    </>
+    </p>
   );
 }

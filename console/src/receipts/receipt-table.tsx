@@ -32,6 +32,8 @@ export const filterNames = [
   "label",
   "since",
   "until",
+  "ended_since",
+  "ended_until",
   "charged_at_least",
 ] as const;
 /** Which receipts are wanted. */

@@ -112,8 +112,8 @@ export function UsagePlots({
     linkOf: (ms: number) =>
       linkTo(["receipts"], {
         ...filters,
-        since: new Date(ms).toISOString(),
-        until: new Date(ms + widthMs).toISOString(),
+        ended_since: new Date(ms).toISOString(),
+        ended_until: new Date(ms + widthMs).toISOString(),
       }),
   };
   return (
