@@ -2,6 +2,7 @@ import { parseCredit } from "../admission/price.ts";
 import { Failure } from "../failure.ts";
 import type { PageStart } from "../ledger/administration/lists.ts";
 import { isTimeZone } from "../ledger/periods.ts";
+import { isStorable, unstorableWords } from "../ledger/storable-text.ts";
 import { groupingsOf, type UsageGrouping, usageGroupings } from "../ledger/usage/usage-query.ts";
 import { limits } from "../limits.ts";
 import type { Exchange } from "./exchange.ts";
@@ -26,9 +27,11 @@ export interface QueryReader {
 /** Reads a query that may have these parameters and no others. */
 export function readQuery({ request }: Exchange, names: readonly string[]): QueryReader {
   const given = new URL(request.url ?? "/", "http://service").searchParams;
-  for (const name of given.keys())
+  for (const [name, text] of given) {
     if (!names.includes(name) || given.getAll(name).length > 1)
       throw wrong(name, `is not taken here, or twice. Send ${names.join(", ")}, each once at most`);
+    if (!isStorable(text)) throw wrong(name, unstorableWords);
+  }
   const text = (name: string): string | null => given.get(name);
   function rowsUpTo(most: number, usual: number): number {
     const value = text("limit") ?? String(usual);

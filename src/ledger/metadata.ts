@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { OperatorError } from "./operator-error.ts";
 import type { Metadata } from "./records.ts";
+import { isStorable } from "./storable-text.ts";
 
 /** Pairs to set; null takes one away, and null for all of them takes all away. */
 export type MetadataPatch = Readonly<Record<string, string | null>> | null;
@@ -20,7 +21,7 @@ export function mergeMetadata(before: Metadata, patch: MetadataPatch | undefined
       throw wrong(`has names of 1 to ${String(limits.metadataNameCharactersMax)} characters`);
     if (value.length > limits.metadataValueCharactersMax)
       throw wrong(`has values of ${String(limits.metadataValueCharactersMax)} characters at most`);
-    if ([name, value].some((text) => !text.isWellFormed() || text.includes("\0")))
+    if (![name, value].every(isStorable))
       throw wrong("has text that can be stored: no zero bytes and no half of a pair");
   }
   // An object made of entries keeps a name such as __proto__ as any other.

@@ -49,7 +49,10 @@ const find = defineRoute("findKeys", "get /keys", {
           /^trib_[0-9A-Za-z]{1,32}_[0-9A-Za-z]{1,32}/,
           "begins with trib_, an account, _ and a key, of which the first letters are enough",
         )
-        .openapi({ description: "the beginning of a secret: trib_ACCOUNT_KEY" }),
+        .openapi({
+          description: "the beginning of a secret: trib_ACCOUNT_KEY",
+          example: "trib_5nXbTrMv2kQ0aZe_7c",
+        }),
     }),
   },
   answer: { description: "the keys, or none", schema: keys },

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PageStart } from "../ledger/administration/lists.ts";
+import { isStorable } from "../ledger/storable-text.ts";
 import { limits } from "../limits.ts";
 import { ProblemError } from "./problem.ts";
 
@@ -46,8 +47,8 @@ export function numberOfCursor(cursor: string | undefined): number | null {
 export function nameOfCursor(cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const name = decode(cursor);
-  if (name === "" || name.includes("\uFFFD") || name.length > limits.nameCharactersMax)
-    throw wrongCursor();
+  const isName = name !== "" && !name.includes("\uFFFD") && isStorable(name);
+  if (!isName || name.length > limits.nameCharactersMax) throw wrongCursor();
   return name;
 }
 

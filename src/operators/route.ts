@@ -6,6 +6,7 @@ import type { OperatorRecord } from "../ledger/administration/operator-administr
 import type { SessionRecord } from "../ledger/administration/session-administration.ts";
 import type { LedgerAdministration } from "../ledger/ledger.ts";
 import type { FileType } from "../ledger/receipt-file.ts";
+import { findUnstorable, isStorable, unstorableWords } from "../ledger/storable-text.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { versionOf } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
@@ -87,6 +88,7 @@ export function defineRoute<
       ensureRole(context, operationId);
       const body = route.request?.body;
       if (body !== undefined) ensureJson(context, body.required === true);
+      await ensureTexts(context, body !== undefined);
       await next();
     },
     description: least === null ? "Needs no token." : `Needs the role ${least}.`,
@@ -202,6 +204,29 @@ function ensureJson({ req }: OperatorContext, required: boolean): void {
     status: 415,
     code: "unsupported_media_type",
     detail: "Send a JSON object as the body, with the header `content-type: application/json`.",
+  });
+}
+
+/** Whatever the route makes of it, no id is a text that no store can keep, and such a text elsewhere is refused by its place. */
+async function ensureTexts({ req }: OperatorContext, hasBody: boolean): Promise<void> {
+  for (const [param, text] of Object.entries(req.param()))
+    if (!isStorable(text))
+      throw new ProblemError({
+        status: 404,
+        code: "not_found",
+        detail: `There is nothing with this \`${param}\`: it ${unstorableWords}.`,
+        param,
+      });
+  // What is no JSON is refused where it is read.
+  const body: unknown = hasBody ? await req.json().catch(() => null) : null;
+  const [query] = Object.entries(req.queries()).find(([, texts]) => !texts.every(isStorable)) ?? [];
+  const param = query ?? findUnstorable(body);
+  if (param === null) return;
+  throw new ProblemError({
+    status: 400,
+    code: "invalid_value",
+    detail: `${param === "" ? "The body" : `\`${param}\``} ${unstorableWords}.`,
+    ...(param === "" ? {} : { param }),
   });
 }
 

@@ -299,6 +299,11 @@ describe.each([
       const over = { ...owner, name: "Otto", expiresAtMs: 1_000_000 };
       expect(await refusal(stage.ledger.createOperator(over))).toBe("invalid_value");
       expect(await refusal(stage.ledger.revokeOperator("oper_none"))).toBe("not_found");
+      const twins = Array.from({ length: 8 }, () => ({ ...owner, name: "Twin" }));
+      const codes = await Promise.all(
+        twins.map((twin) => refusal(stage.ledger.createOperator(twin))),
+      );
+      expect(codes.toSorted()).toEqual(["done", ...Array<string>(7).fill("not_possible")]);
     });
 
     test("every change is in the log with who made it, and nothing else is", async () => {

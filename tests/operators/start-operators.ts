@@ -47,17 +47,22 @@ export async function startOperators({
   now = Date.now,
   timers,
   tls = null,
+  open: openLedger,
   ...service
 }: Partial<WatchedService> & {
   readonly now?: () => number;
   readonly timers?: Timers;
   readonly tls?: CertificateFiles | null;
+  /** Another ledger than a file of its own. */
+  readonly open?: () => Promise<StoreLedger>;
 } = {}): Promise<TestOperators> {
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
-  const open = (): Promise<StoreLedger> =>
-    openSqliteLedger({ ...defaultSettings, path: file.path }, { now, actor: "user:test" });
+  const open =
+    openLedger ??
+    ((): Promise<StoreLedger> =>
+      openSqliteLedger({ ...defaultSettings, path: file.path }, { now, actor: "user:test" }));
   const ledger = opened.use(await open());
   const served = opened.use(await open());
   const failures: unknown[] = [];

@@ -35,7 +35,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   XX: unavailable("database-corrupt"),
 };
 
-const conflicts = new Set(["40001", "40P01"]);
+// Of these, 23505 is a name that another transaction has taken since this one looked for it: the repeat finds it taken.
+const conflicts = new Set(["40001", "40P01", "23505"]);
 
 /** Whether another transaction was in conflict with this one, which may well succeed when it is repeated. */
 export function isConflict(error: unknown): boolean {
