@@ -15,6 +15,9 @@ export interface Nginx extends AsyncDisposable {
   errors(): Promise<string>;
 }
 
+/** The header by which the tests' proxy says which replicas it asked. */
+export const replicaHeader = "x-replica";
+
 /** The program; null where it is not installed. */
 export function findNginx(): string | null {
   const candidates = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/opt/homebrew/bin/nginx"];
@@ -72,7 +75,7 @@ function configuration(parts: {
     "worker_processes 2;",
     `pid ${join(folder, "nginx.pid")};`,
     "events { worker_connections 1024; }",
-    `http { access_log off; ${temporary.join(" ")}`,
+    `http { access_log off; ${temporary.join(" ")} add_header ${replicaHeader} $upstream_addr always;`,
     lines,
     "}",
     "",

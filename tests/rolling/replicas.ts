@@ -9,22 +9,34 @@ export interface Replica {
   readonly program: Program;
 }
 
-/** Starts a replica; port 0 takes any. Resolves when it is ready. */
-export async function startReplica(
-  folder: string,
-  environment: Readonly<Record<string, string>>,
-  port = 0,
-): Promise<Replica> {
+/** What a replica is started with. */
+export interface ReplicaOrder {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** 0 or absent: any. */
+  readonly port?: number;
+  /** The first file of another version, which has a listener for callers alone; absent: this version. */
+  readonly main?: string;
+}
+
+/** How long replicas may live: one that is left behind ends by itself, and the longest run takes less. */
+const lifeMs = 1_500_000;
+
+/** Starts a replica. Resolves when it is ready. */
+export async function startReplica(order: ReplicaOrder): Promise<Replica> {
+  const { environment, folder, main, port = 0 } = order;
   const program = startLivingProgram({
     words: ["serve", "--json"],
     folder,
     environment: { ...environment, TRIBUTARY_PORT: String(port) },
-    lifeMs: 110_000,
+    lifeMs,
+    ...(main !== undefined && { main }),
   });
   const [, url = ""] = await program.waitFor(/"url":"(http:[^"]+)"/);
-  const [, operators = ""] = await program.waitFor(
-    /"address":"(http:[^"]+)","event":"operators listening"/,
-  );
+  const [, operators = url] =
+    main === undefined
+      ? await program.waitFor(/"address":"(http:[^"]+)","event":"operators listening"/)
+      : [];
   await until(async () => (await fetch(`${url}/readyz`)).status === 200);
   return { port: Number(new URL(url).port), operators, program };
 }
@@ -36,9 +48,9 @@ export async function answered(replica: Replica): Promise<number> {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Waits for a condition; fails after 20 seconds. */
+/** Waits for a condition; only what never comes is given up. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 20_000;
+  const endMs = performance.now() + 100_000;
   while (!(await condition())) {
     if (performance.now() > endMs) throw new Error(`still not: ${String(condition)}`);
     await sleep(50);
