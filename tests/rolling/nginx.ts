@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDocument } from "../documents/tables.ts";
 
-/** nginx with the configuration of docs/behind-a-proxy.md, in front of replicas on loopback. */
+/** nginx with lines of a document, in front of replicas on loopback. */
 export interface Nginx extends AsyncDisposable {
   /** Where it listens. */
   readonly socketPath: string;
@@ -24,20 +24,25 @@ export function findNginx(): string | null {
   return candidates.find((candidate) => existsSync(candidate)) ?? null;
 }
 
-/** Starts it with the document's own lines: but for addresses of replicas, and a socket instead of a port with TLS. */
-export async function startNginx(ports: readonly number[]): Promise<Nginx> {
+/** Starts it with the lines of docs/behind-a-proxy.md: but for addresses of replicas, and a socket instead of a port with TLS. */
+export function startNginx(ports: readonly number[]): Promise<Nginx> {
+  return runNginx((socketPath) => replicasOf(ports, socketPath));
+}
+
+/** Starts it with what stands between the braces of `http`. */
+export async function runNginx(write: (socketPath: string) => string): Promise<Nginx> {
   const program = findNginx();
   if (program === null) throw new Error("there is no nginx here: install Debian's nginx-light");
   const folder = await mkdtemp(join(tmpdir(), "tributary-nginx-"));
   const socketPath = join(folder, "nginx.sock");
   const settings = join(folder, "nginx.conf");
-  await writeFile(settings, configuration({ folder, ports, socketPath }));
+  await writeFile(settings, configuration(folder, write(socketPath)));
   const child = spawn(program, ["-p", folder, "-c", settings, "-e", join(folder, "error.log")], {
     stdio: ["ignore", "inherit", "inherit"],
   });
   const ended = once(child, "exit");
   for (let tries = 0; !existsSync(socketPath); tries += 1) {
-    if (tries > 500 || child.exitCode !== null) throw new Error("nginx does not start");
+    if (tries > 10_000 || child.exitCode !== null) throw new Error("nginx does not start");
     await sleep(10);
   }
   return {
@@ -51,12 +56,7 @@ export async function startNginx(ports: readonly number[]): Promise<Nginx> {
   };
 }
 
-function configuration(parts: {
-  readonly folder: string;
-  readonly ports: readonly number[];
-  readonly socketPath: string;
-}): string {
-  const { folder, ports, socketPath } = parts;
+function replicasOf(ports: readonly number[], socketPath: string): string {
   const [, written = ""] =
     /```nginx\n([^]*?)```/.exec(readDocument("docs/behind-a-proxy.md")) ?? [];
   const left = [...ports];
@@ -65,6 +65,10 @@ function configuration(parts: {
     .replace("listen 443 ssl http2;", `listen unix:${socketPath};`)
     .replaceAll(/^.*\bssl_certificate.*\n/gm, "");
   if (left.length > 0) throw new Error("the document has fewer replicas than this test");
+  return lines;
+}
+
+function configuration(folder: string, lines: string): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );

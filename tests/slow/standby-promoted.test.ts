@@ -9,7 +9,9 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
+import { openRecordingShell } from "../cli/recording-shell.ts";
 import { startProgram } from "../cli/start-program.ts";
+import { scriptOf } from "../documents/script-of.ts";
 import { startScriptedDeployment, textAnswer } from "../doubles/scripted-deployment.ts";
 import { orderOf, settlementOf } from "../ledger/orders.ts";
 import { execute, findPostgres, postgresTests, startPostgres } from "../ledger/postgres-server.ts";
@@ -21,6 +23,13 @@ const rules = { ...defaultSettings, requestsPerMinute: 1_000_000, concurrencyPer
 const startingNanos = 10n ** 15n;
 /** What `settlementOf` charges at the default prices. */
 const chargeNanos = 580_000n;
+
+/** Lines of docs/recovery.md, with their places. */
+function linesOf(mark: string, places: Readonly<Record<string, string>> = {}): readonly string[] {
+  return scriptOf("docs/recovery.md", mark).map((line) =>
+    line.replaceAll(/\$([A-Z]+)/g, (_all, name: string) => places[name] ?? ""),
+  );
+}
 
 /** One address in front of whichever server is the primary, as a proxy or an address that moves. */
 interface Front extends AsyncDisposable {
@@ -115,19 +124,16 @@ it.skipIf(!postgresTests)(
     chmodSync(folder, 0o777);
     const primary = opened.use(await startPostgres());
     await primary.createDatabase("books");
-    const base = join(folder, "standby");
-    await run(join(findPostgres("pg_basebackup") ?? "", "pg_basebackup"), [
-      `--pgdata=${base}`,
-      "--checkpoint=fast",
-      "--wal-method=stream",
-      "--no-sync",
-      "--write-recovery-conf",
-      `--host=${dirname(primary.socket)}`,
-      "--username=ledger",
-    ]);
-    const standby = opened.use(await startPostgres({ from: base }));
-    await execute(primary.url("books"), "alter system set synchronous_standby_names = '*'");
-    await execute(primary.url("books"), "select pg_reload_conf()");
+    const places = {
+      STANDBY: join(folder, "standby"),
+      PRIMARY: dirname(primary.socket),
+      USER: "ledger",
+    };
+    const [copy = ""] = linesOf("standby", places);
+    const [program = "", ...words] = copy.split(" ");
+    await run(join(findPostgres(program) ?? "", program), [...words, "--no-sync"]);
+    const standby = opened.use(await startPostgres({ from: places.STANDBY }));
+    for (const sql of linesOf("synchronous")) await execute(primary.url("books"), sql);
     await expect
       .poll(() => execute(primary.url("books"), "select sync_state from pg_stat_replication"))
       .toEqual([{ sync_state: "sync" }]);
@@ -162,11 +168,18 @@ it.skipIf(!postgresTests)(
 
     const load = await startCallers(ledger, secret);
     await expect.poll(() => load.acknowledged.settled.size).toBeGreaterThan(100);
+    const shell = openRecordingShell(folder, { TRIBUTARY_DATABASE_URL: standby.url("books") });
+    for (const words of [["verify"], ["usage"], ["account", "list"]])
+      expect(await shell(...words)).toMatchObject({ exitCode: 0 });
+    expect(await shell("account", "create", "late")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("it is a standby"),
+    });
     const { heads } = await ledger.verify([], true);
     const killedAtMs = performance.now();
     await primary.stop("crash");
     const settledBefore = load.acknowledged.settled.size;
-    await execute(standby.url("books"), "select pg_promote()");
+    for (const sql of linesOf("promote")) await execute(standby.url("books"), sql);
     front.lead(standby.socket);
     await expect.poll(status).toBe(200);
     const servedAfterMs = Math.round(performance.now() - killedAtMs);
