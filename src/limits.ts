@@ -409,6 +409,11 @@ export const limits = {
   metricsHeldMs: 50,
   /** Characters of a path that leads nowhere in its log line: enough to see what a client's base address lacks. */
   loggedPathCharactersMax: 120,
+  /**
+   * By how much V8's space for old objects may grow from one collection of it to the next. V8 counts bodies that are being
+   * received to it: beside bodies of 4 MiB it collected ten times a second, 10 to 30 ms each while other threads are busy.
+   */
+  oldSpaceGrowthPercent: 200,
   /** V8's space for young objects grows no more above this: halves of 8 MiB. Smaller ones cost CPU under load, larger ones memory. */
   youngSpaceGrownBytes: 8 * 1024 * 1024,
   /** How often that is looked at: it takes seconds of load to double. */

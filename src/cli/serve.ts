@@ -24,7 +24,7 @@ import { CertificateError, readCertificate } from "../network/certificate.ts";
 import { openClientAddresses } from "../network/client-address.ts";
 import { socketPathOf } from "../network/http-server.ts";
 import { watchStopSignals } from "./stop-signals.ts";
-import { watchYoungSpace } from "./young-space.ts";
+import { tuneHeap } from "./heap-spaces.ts";
 
 /** `serve` */
 export async function serve(shell: Shell): Promise<null> {
@@ -62,7 +62,7 @@ export async function serve(shell: Shell): Promise<null> {
     });
     if (gateway !== null) {
       tellLaxFolder(config.dataDir, telemetry);
-      watchYoungSpace(quietTimers);
+      tuneHeap(quietTimers);
       await using ledger = openOnce(() => openLedger(config, { creates: false }));
       const opened = (): Promise<StoreLedger> => ledger.open();
       const given = { config, shell, gateway, stop: () => stop.stop(), timers: quietTimers };

@@ -6,7 +6,7 @@ import type { ServiceTelemetry } from "../telemetry/telemetry.ts";
 import type { ServingCalls, ServingOrder, ServingStart, StarterCalls } from "../processes/calls.ts";
 import { quietTimers } from "../timers.ts";
 import { openProcessTelemetry, type ProcessTelemetry } from "./process-telemetry.ts";
-import { watchYoungSpace } from "./young-space.ts";
+import { tuneHeap } from "./heap-spaces.ts";
 import { type ChannelMessage, openChannel } from "../processes/channel.ts";
 
 // One of several processes that serve, started by another one: it listens and serves as a whole service does, without a
@@ -48,7 +48,7 @@ function openCalls(): ServingCalls {
       const gateway = opened.use(
         await openGateway(order.config, { telemetry, onProgress: () => undefined, whole }),
       );
-      watchYoungSpace(quietTimers);
+      tuneHeap(quietTimers);
       begun.resolve({ gateway, telemetry });
       return {
         address: gateway.address,

@@ -2,6 +2,15 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
 
+/** The flags of V8 that are changed while the program runs, which it reads each time that it needs them. */
+export const heapFlags = ["--heap-growing-percent", "--semi-space-growth-factor"] as const;
+
+/** Lets both spaces of V8's heaps grow as far as suits a gateway. */
+export function tuneHeap(timers: Timers): void {
+  setHeapFlag("--heap-growing-percent", limits.oldSpaceGrowthPercent);
+  watchYoungSpace(timers);
+}
+
 /**
  * Lets V8's space for young objects grow under load up to `limits.youngSpaceGrownBytes` and not beyond. A flag of the
  * start cannot say so from inside the program; that of growth is read each time that the space would double, so that it
@@ -29,5 +38,9 @@ function youngSpaceBytes(): number {
 
 /** Lets it double when much of it survives, or never. Of all threads: the others have limits of their own. */
 function setYoungSpaceGrowth(grows: boolean): void {
-  setFlagsFromString(`--semi-space-growth-factor=${grows ? "2" : "1"}`);
+  setHeapFlag("--semi-space-growth-factor", grows ? 2 : 1);
+}
+
+function setHeapFlag(flag: (typeof heapFlags)[number], value: number): void {
+  setFlagsFromString(`${flag}=${String(value)}`);
 }

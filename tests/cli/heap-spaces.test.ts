@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { watchYoungSpace } from "../../src/cli/young-space.ts";
+import { heapFlags, watchYoungSpace } from "../../src/cli/heap-spaces.ts";
 import { limits } from "../../src/limits.ts";
 import { openManualTimers } from "../doubles/manual-timers.ts";
 
@@ -18,4 +19,9 @@ test("the space for young objects grows up to its bound, and again when V8 has m
   size = youngSpaceGrownBytes / 2;
   timers.advance(2 * youngSpaceLookMs);
   expect(told).toEqual([false, true]);
+});
+
+test("V8 knows each flag that is set: one that it does not know would be passed over", () => {
+  const known = execFileSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
+  for (const flag of heapFlags) expect(known).toContain(`  ${flag} (`);
 });
