@@ -157,7 +157,7 @@ function operationOf(route: CallerRoute, partOf: (schema: z.ZodType) => Json): J
   const content = Object.entries(answers).map(([type, schema]) => {
     const isShaped = type === "application/json" && messagesAnswer !== undefined;
     const shapes = isShaped ? { anyOf: [partOf(schema), partOf(messagesAnswer)] } : partOf(schema);
-    return [type, { schema: type === "text/event-stream" ? eventOf(shapes) : shapes }];
+    return [type, { schema: type === "text/event-stream" ? eventOf(shapes, route.path) : shapes }];
   });
   const errors = route.path.startsWith("/v1/messages")
     ? partOf(messagesErrorBodySchema)
@@ -196,16 +196,15 @@ function operationOf(route: CallerRoute, partOf: (schema: z.ZodType) => Json): J
   };
 }
 
-/** One event of a stream, as its lines say it. */
-function eventOf(contentSchema: Json): Json {
+/** One event of a stream, as its lines say it. The last of Chat Completions is no JSON. */
+function eventOf(contentSchema: Json, path: string): Json {
+  const json = { type: "string", contentMediaType: "application/json", contentSchema };
+  const data = path === "/v1/chat/completions" ? { anyOf: [{ const: "[DONE]" }, json] } : json;
   return {
     type: "object",
-    description: "one of the events; what its data says, as JSON, unless that is [DONE]",
+    description: "one of the events; what its data says, as JSON",
     required: ["data"],
-    properties: {
-      event: { type: "string" },
-      data: { type: "string", contentMediaType: "application/json", contentSchema },
-    },
+    properties: { event: { type: "string" }, data },
   };
 }
 
