@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/setup/compile-cache.ts";
 
@@ -12,6 +13,12 @@ const slowLanes = ["tests/{weights,package,slow,engines,rolling,console}/**", "t
 export default defineConfig({
   test: {
     setupFiles: ["./tests/setup/watch-answers.ts"],
+    alias: [
+      {
+        find: /^(?:\.\.\/)+worker-url\.ts$/,
+        replacement: join(import.meta.dirname, "tests/setup/bundled-threads.ts"),
+      },
+    ],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     env: compileCache,
     // Most tests wait for sockets and processes: one at a time would leave both cores of a small machine idle.
@@ -31,10 +38,13 @@ export default defineConfig({
           exclude: [...slowLanes, ...alone, "node_modules/**"],
           // A process for each file would start Node and load the same modules again 180 times, a fifth of the whole suite.
           isolate: false,
-          globalSetup: "./tests/setup/one-postgres.ts",
+          globalSetup: ["./tests/setup/one-postgres.ts", "./tests/setup/bundle-threads.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: alone } },
+      {
+        extends: true,
+        test: { name: "alone", include: alone, globalSetup: "./tests/setup/bundle-threads.ts" },
+      },
     ],
   },
 });

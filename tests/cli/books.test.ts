@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill } from "../ledger/support.ts";
+import { makeLedger } from "../ledger/made-ledger.ts";
 import { openRecordingShell } from "./recording-shell.ts";
 
 let folder = "";
@@ -16,6 +17,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "tributary-books-"));
   mkdirSync(join(folder, "data"));
   run = openRecordingShell(folder, { TRIBUTARY_SQLITE_SYNCHRONOUS: "normal" });
+  makeLedger(join(folder, "data/ledger.sqlite"));
   using store = openStore({ ...defaultSettings, path: join(folder, "data/ledger.sqlite") });
   const ann = openTill(store, "ann", 10_000_000_000n);
   const bob = openTill(store, "bob", 10_000_000_000n);

@@ -13,6 +13,7 @@ import {
   temporaryLedger,
   type Till,
 } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 // A request of 1,000 tokens in and 100 out reserves 1,400,000 nanos; settled with 500 and 50 it is charged 700,000.
 const reserved = 1_400_000n;
@@ -21,7 +22,7 @@ const day = 86_400_000;
 const usage = [500, 50] as const;
 
 function open(): SqliteStore {
-  return openStore({ ...defaultSettings, path: ":memory:" });
+  return openNewStore();
 }
 
 function setBudget(store: SqliteStore, budget: Partial<Budget> | null, nowMs = 0) {

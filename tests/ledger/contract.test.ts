@@ -26,6 +26,7 @@ import { LedgerModel, type ModelBudget, type ModelAnswer, type ModelCaller } fro
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { auditProblems, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
+import { makeLedger } from "./made-ledger.ts";
 
 // Both stores and a model that knows no database are given the same commands, from two replicas in turn: every answer is
 // equal to the letter, and in the end so are the rows, the journals and the hashes that chain them.
@@ -82,6 +83,7 @@ describe.skipIf(!postgresTests)("the contract of the stores", () => {
         async (commands, reports) => {
           const clock = { now: 1_000_000 };
           using file = temporaryLedger();
+          makeLedger(file.path);
           await emptyPostgres(client);
           await using sqlite = openSqliteReplicas(file.path, clock);
           await using postgres = await openPostgresReplicas(url, clock, client);

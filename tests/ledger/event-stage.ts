@@ -4,8 +4,9 @@ import { openStoreOn } from "../../src/ledger/sqlite/store.ts";
 import { openStoreLedger, type StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
-import { execute, type PostgresDatabases } from "./postgres-server.ts";
-import { defaultSettings, run } from "./support.ts";
+import { execute } from "./postgres-server.ts";
+import { makeLedger } from "./made-ledger.ts";
+import { defaultSettings, run, temporaryLedger } from "./support.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -20,12 +21,14 @@ export interface EventStage extends AsyncDisposable {
   query(sql: string): Promise<readonly Row[]>;
 }
 
-/** A ledger in memory, without the thread that a service has. */
+/** A ledger without the thread that a service has. */
 export async function openSqliteStage(): Promise<EventStage> {
   await Promise.resolve();
   let nowMs = 1_000_000;
-  const database = openDatabase({ path: ":memory:", synchronous: "normal" });
-  const store = openStoreOn(database, { ...defaultSettings, path: ":memory:" });
+  const file = temporaryLedger();
+  makeLedger(file.path);
+  const database = openDatabase({ path: file.path, synchronous: "normal" });
+  const store = openStoreOn(database, { ...defaultSettings, path: file.path });
   const client = {
     async call(name, argument) {
       await Promise.resolve();
@@ -46,6 +49,7 @@ export async function openSqliteStage(): Promise<EventStage> {
     async [Symbol.asyncDispose]() {
       await Promise.resolve();
       store[Symbol.dispose]();
+      file[Symbol.dispose]();
     },
   };
 }
@@ -54,12 +58,12 @@ export async function openSqliteStage(): Promise<EventStage> {
 export async function openPostgresStages(): Promise<
   AsyncDisposable & { open(): Promise<EventStage> }
 > {
-  const server: PostgresDatabases = await openPostgresDatabases();
+  const server = await openPostgresDatabases();
   let databases = 0;
   return {
     async open() {
       databases += 1;
-      const url = await server.createDatabase(`events_${String(databases)}`);
+      const url = await server.createLedger(`events_${String(databases)}`);
       let nowMs = 1_000_000;
       const opened: StoreLedger[] = [];
       const open = async (): Promise<StoreLedger> => {

@@ -6,8 +6,8 @@ import { limits } from "../../src/limits.ts";
 import { type EventStage, openPostgresStages, openSqliteStage } from "./event-stage.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { postgresTests } from "./postgres-server.ts";
-import { openStore } from "../../src/ledger/sqlite/store.ts";
-import { codeOf, defaultSettings, openTill, run } from "./support.ts";
+import { codeOf, openTill, run } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 // What has happened, in its order, and its deliveries, in both stores.
 
@@ -407,7 +407,7 @@ describe.each([
 });
 
 test("a refusal that found less than is there now is no event: credit came after it", () => {
-  using store = openStore({ ...defaultSettings, path: ":memory:" });
+  using store = openNewStore();
   const { accountId, keyId } = openTill(store, "shop", 10n);
   const note = (balanceNanos: bigint) =>
     run(store, "noteExhausted", { accountId, keyId, balanceNanos, neededNanos: 99n });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Grant } from "../../src/ledger/grant.ts";
 import { limits } from "../../src/limits.ts";
-import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
-import { defaultSettings, openTill, refusal, run, secretHash } from "./support.ts";
+import type { SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import { openTill, refusal, run, secretHash } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 // A request of 1,000 tokens in and 100 out reserves 1,400,000 nanos; settled with 500 and 50 it is charged 700,000.
 const day = 86_400_000;
@@ -10,7 +11,7 @@ const usage = [500, 50] as const;
 const amountNanos = 2_000_000n;
 
 function open(): SqliteStore {
-  return openStore({ ...defaultSettings, path: ":memory:" });
+  return openNewStore();
 }
 
 function setGrant(store: SqliteStore, grant: Partial<Grant> | null, nowMs = 0) {

@@ -7,6 +7,7 @@ import type { StoreAnswer, StoreCall } from "../../src/ledger/store-operations.t
 import { openStore, type SqliteStore, type StoreSettings } from "../../src/ledger/sqlite/store.ts";
 import { LedgerModel, type ModelAnswer, type ModelCaller } from "./model.ts";
 import { auditProblems, codeOf, defaultSettings, secretHash, temporaryLedger } from "./support.ts";
+import { makeLedger } from "./made-ledger.ts";
 
 // Any order of calls, in groups of any size, through two stores on one file, with crashes in between: the answers and
 // the rows are those of a model that knows nothing of databases.
@@ -114,6 +115,7 @@ test("any interleaving gives the answers and the rows of the model", () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), (steps) => {
       using ledger = temporaryLedger();
+      makeLedger(ledger.path);
       const settings: StoreSettings = {
         ...defaultSettings,
         path: ledger.path,

@@ -3,12 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Actor, ChangedBy } from "../../src/ledger/administration/changed-by.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import { openLedgerHere } from "./ledger-here.ts";
+import { makeLedger } from "./made-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { ReceiptQuery } from "../../src/ledger/administration/lists.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
-import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
+import { execute, postgresTests } from "./postgres-server.ts";
 import { codeOf, defaultSettings, temporaryLedger } from "./support.ts";
 
 // What operators do, in both stores: who may, what is written of it, and what a repeat answers.
@@ -32,14 +33,15 @@ const everything = {
 };
 const owner = { name: "Olga", role: "owner", expiresAtMs: null } as const;
 
-let server: PostgresDatabases | null = null;
+let server: Awaited<ReturnType<typeof openPostgresDatabases>> | null = null;
 let databases = 0;
 
 async function openSqliteStage(): Promise<Stage> {
   const file = temporaryLedger();
   let nowMs = 1_000_000;
   const settings = { ...defaultSettings, path: file.path };
-  const ledger = await openSqliteLedger(settings, { now: () => nowMs, actor });
+  makeLedger(file.path);
+  const ledger = openLedgerHere(settings, { now: () => nowMs, actor });
   return {
     ledger,
     later: (ms) => void (nowMs += ms),
@@ -57,7 +59,7 @@ async function openSqliteStage(): Promise<Stage> {
 
 async function openPostgresStage(): Promise<Stage> {
   databases += 1;
-  const url = (await server?.createDatabase(`operators_${String(databases)}`)) ?? "";
+  const url = (await server?.createLedger(`operators_${String(databases)}`)) ?? "";
   let nowMs = 1_000_000;
   const ledger = await openPostgresLedger({ ...defaultSettings, url }, { now: () => nowMs, actor });
   return {

@@ -4,11 +4,12 @@ import type { Prices } from "../../src/admission/price.ts";
 import { Failure } from "../../src/failure.ts";
 import type { ChangedBy } from "../../src/ledger/administration/changed-by.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
+import { openLedgerHere } from "./ledger-here.ts";
+import { makeLedger } from "./made-ledger.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
-import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
+import { execute, postgresTests } from "./postgres-server.ts";
 import { codeOf, defaultSettings, temporaryLedger } from "./support.ts";
 
 // Price lists in both stores: which prices a request gets, what it reserves, and what it is charged.
@@ -23,24 +24,25 @@ interface Stage extends AsyncDisposable {
 
 const begin = 1_000_000;
 const settings = defaultSettings.prices;
-let server: PostgresDatabases | null = null;
+let server: Awaited<ReturnType<typeof openPostgresDatabases>> | null = null;
 let databases = 0;
 
 async function openSqliteStage(): Promise<Stage> {
   const opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
-  const open = async (prices: Prices): Promise<StoreLedger> =>
+  makeLedger(file.path);
+  const open = (prices: Prices): StoreLedger =>
     opened.use(
-      await openSqliteLedger(
+      openLedgerHere(
         { ...defaultSettings, path: file.path, prices },
         { now: () => stage.nowMs, actor: "user:ann" },
       ),
     );
   const stage = { nowMs: begin };
-  const ledger = await open(settings);
+  const ledger = open(settings);
   return Object.assign(stage, {
     ledger,
-    other: open,
+    other: (prices: Prices) => Promise.resolve(open(prices)),
     async execute(sql: string): Promise<unknown> {
       await Promise.resolve();
       using database = new DatabaseSync(file.path);
@@ -53,7 +55,7 @@ async function openSqliteStage(): Promise<Stage> {
 async function openPostgresStage(): Promise<Stage> {
   const opened = new AsyncDisposableStack();
   databases += 1;
-  const url = (await server?.createDatabase(`prices_${String(databases)}`)) ?? "";
+  const url = (await server?.createLedger(`prices_${String(databases)}`)) ?? "";
   const open = async (prices: Prices): Promise<StoreLedger> =>
     opened.use(
       await openPostgresLedger(

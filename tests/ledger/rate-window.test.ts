@@ -13,9 +13,10 @@ import {
   temporaryLedger,
   type Till,
 } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 function open(requestsPerMinute: number): SqliteStore {
-  return openStore({ ...defaultSettings, path: ":memory:", requestsPerMinute });
+  return openNewStore({ ...defaultSettings, requestsPerMinute });
 }
 
 /** Sends requests at these moments; returns which were let through. */

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { receiptToJson } from "../../src/ledger/receipt.ts";
-import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import type { SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, openTill, run, secretHash } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 const at = (text: string): number => Date.parse(text);
 let store: SqliteStore;
 
 beforeAll(() => {
-  store = openStore({ ...defaultSettings, path: ":memory:" });
+  store = openNewStore();
   const ann = openTill(store, "ann", 10_000_000_000n);
   const bob = openTill(store, "bob", 10_000_000_000n);
   ann.admit("req_a1", {}, at("2026-03-01T10:59:59Z"));

@@ -9,12 +9,12 @@ import {
 } from "../../src/admission/price.ts";
 import { Failure } from "../../src/failure.ts";
 import { connectPostgresStore } from "../../src/ledger/postgres/store.ts";
-import { openStore } from "../../src/ledger/sqlite/store.ts";
 import type { StoreClient } from "../../src/ledger/store-operations.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { postgresTests, type PostgresDatabases } from "./postgres-server.ts";
 import { defaultSettings, run, secretHash } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 // The pure functions of src/admission/ are the rules of money. Both stores are held against them, by the same cases.
 
@@ -69,7 +69,7 @@ let url = "";
 
 const openers: Readonly<Record<"sqlite" | "postgres", OpenStore>> = {
   async sqlite(prices) {
-    const store = openStore({ ...defaultSettings, path: ":memory:", prices });
+    const store = openNewStore({ ...defaultSettings, prices });
     return {
       async call(name, argument) {
         return run(store, name, argument);

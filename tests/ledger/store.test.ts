@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import type { ArgumentOf } from "../../src/ledger/store-operations.ts";
-import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import type { SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { defaultSettings, failureOf, openTill, refusal, run, secretHash } from "./support.ts";
+import { openNewStore } from "./made-ledger.ts";
 
 const credit = 1_000_000_000n;
 
 function open(settings: Partial<typeof defaultSettings> = {}): SqliteStore {
-  return openStore({ ...defaultSettings, ...settings, path: ":memory:" });
+  return openNewStore({ ...defaultSettings, ...settings });
 }
 
 describe("authorize", () => {

@@ -11,6 +11,7 @@ import { bigOf, numberOf, textOf, textOrNullOf } from "../../src/ledger/row.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
 import type { VerifyReport } from "../../src/ledger/verify-journal.ts";
 import { defaultSettings, openTill, run, temporaryLedger } from "./support.ts";
+import { makeLedger } from "./made-ledger.ts";
 
 // One ledger with two accounts; each test damages a copy as a program with the file in hands could, and says which
 // entry is named. Of acct_ann: 1 credit, 2 reserve, 3 settle, 4 reserve, 5 settle, 6 takeback, 7 reserve, 8 expire,
@@ -22,6 +23,7 @@ let ledger = temporaryLedger();
 beforeEach(() => {
   ledger[Symbol.dispose]();
   ledger = temporaryLedger();
+  makeLedger(ledger.path);
   using store = openStore({ ...defaultSettings, path: ledger.path });
   const ann = openTill(store, "ann", 10_000_000n);
   const bob = openTill(store, "bob", 20_000_000n);

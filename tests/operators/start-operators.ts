@@ -8,6 +8,8 @@ import type { Timers } from "../../src/timers.ts";
 import { unwatchedService } from "./unwatched-service.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openOperatorsAnswerCheck } from "./check-operator-answer.ts";
+import { openLedgerHere } from "../ledger/ledger-here.ts";
+import { makeLedger } from "../ledger/made-ledger.ts";
 import { orderOf, settlementOf } from "../ledger/orders.ts";
 import { defaultSettings, temporaryLedger } from "../ledger/support.ts";
 
@@ -59,12 +61,11 @@ export async function startOperators({
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const file = opened.use(temporaryLedger());
-  const open =
-    openLedger ??
-    ((): Promise<StoreLedger> =>
-      openSqliteLedger({ ...defaultSettings, path: file.path }, { now, actor: "user:test" }));
-  const ledger = opened.use(await open());
-  const served = opened.use(await open());
+  makeLedger(file.path);
+  const settings = { ...defaultSettings, path: file.path };
+  const parts = { now, actor: "user:test" } as const;
+  const ledger = opened.use((await openLedger?.()) ?? openLedgerHere(settings, parts));
+  const served = opened.use((await openLedger?.()) ?? (await openSqliteLedger(settings, parts)));
   const failures: unknown[] = [];
   const server = opened.use(
     await listenForOperators(

@@ -14,6 +14,7 @@ import {
   startScriptedDeployment,
   type ScriptedDeploymentSettings,
 } from "../doubles/scripted-deployment.ts";
+import { makeLedger } from "../ledger/made-ledger.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { ensureNoWireProblems, inspectWith } from "../wire/watch-answers.ts";
 import { openOperatorLedger } from "./operator-ledger.ts";
@@ -80,6 +81,8 @@ export async function startService(settings: TestServiceSettings = {}): Promise<
     TRIBUTARY_OPERATOR_PORT: "off",
     ...settings.environment,
   });
+  if (config.database.kind === "sqlite" && config.database.path.startsWith(folder))
+    makeLedger(config.database.path);
   const logLines: string[] = [];
   const destination: LogDestination = { write: (text) => void logLines.push(text), flush() {} };
   const log = openLog({ level: config.logLevel, format: "json", terminal: false, destination });

@@ -22,7 +22,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   let started: Promise<PostgresServer> | null = null;
   const door = createServer((socket) => {
     socket.on("error", () => undefined);
-    started ??= startPostgres({ autovacuum: false });
+    // Without what only a copy of the server or a power cut would need: databases are made and dropped all the time.
+    const more = () => ({ wal_level: "minimal", max_wal_senders: "0", full_page_writes: "off" });
+    started ??= startPostgres({ autovacuum: false, more });
     void started.then(
       (server) => socket.end(server.socket),
       (error: unknown) => socket.end(`error: ${String(error)}`),

@@ -1,0 +1,15 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { inject } from "vitest";
+import { entryUrl as urlOfSource } from "../../src/worker-url.ts";
+
+// Stands for src/worker-url.ts in tests.
+
+const folder = inject("threads");
+
+/** The bundle of a thread, where there is one, else its source. */
+export function entryUrl(name: string, base: string): URL {
+  const bundle = join(folder, `${name}.js`);
+  return folder !== "" && existsSync(bundle) ? pathToFileURL(bundle) : urlOfSource(name, base);
+}
