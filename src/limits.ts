@@ -298,7 +298,9 @@ export const limits = {
   /** Sums that a page reads to make them, which may be of shorter times: a year of quarters of an hour. */
   usageRowsReadMax: 40_000,
   /** Times that are read first where each may have many rows: they tell how many more fit. */
-  usageTimesFirst: 32,
+  usageTimesFirst: 8,
+  /** Requests of a page that is put together from receipts, or from parts of days: a third of a second of CPU on SQLite. */
+  usageRequestsDear: 50_000,
   /** Days that receipts stay at least: refunds name them, and payment providers let theirs be disputed for so long. */
   receiptDaysMin: 90,
   /** Receipts that are archived, and entries that are rolled up for it, in one transaction: 2 ms of SQLite's thread, for which requests wait. */

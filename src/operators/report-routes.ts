@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { ReceiptQuery } from "../ledger/administration/lists.ts";
 import type { Receipt } from "../ledger/receipt.ts";
 import { fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
+import type { UsageQuery } from "../ledger/usage/usage-query.ts";
 import { usageLines, type UsagePrint } from "../ledger/usage/usage-json.ts";
 import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
 import {
@@ -68,6 +69,15 @@ export const everyReceipt: Omit<ReceiptQuery, "after" | "rowsMax"> = {
   chargedAtLeastNanos: null,
 };
 
+function accountsOf(
+  ids: readonly string[] | undefined,
+): Pick<UsageQuery, "accountId" | "accountIds"> {
+  const [first = null] = ids ?? [];
+  return ids === undefined || ids.length === 1
+    ? { accountId: first }
+    : { accountId: null, accountIds: ids };
+}
+
 /** Adds the routes that tell what was used. */
 export function addReportRoutes(app: OperatorApp): void {
   app.openapi(usage, async (context) => {
@@ -75,7 +85,7 @@ export function addReportRoutes(app: OperatorApp): void {
       context.req.valid("query");
     const ledger = context.get("ledger");
     const wanted = {
-      accountId: account ?? null,
+      ...accountsOf(account),
       keyId: key ?? null,
       format: format ?? null,
       sinceMs: numberOfCursor(cursor) ?? timeOf(since),

@@ -70,10 +70,18 @@ const groupings = z
   })
   .openapi({ type: "string", example: "day,account" });
 
+const accounts = z
+  .string()
+  .transform((text) => [...new Set(text.split(","))])
+  .refine((ids) => ids.length <= limits.pageRowsMax, {
+    error: `is of ${String(limits.pageRowsMax)} accounts at most: ask for others by another call`,
+  })
+  .openapi({ type: "string", description: "an id, or several with commas between" });
+
 /** What of usage to add up. */
 export const usageParameters = z.strictObject({
   by: groupings.default(["day"]),
-  account: z.string().optional(),
+  account: accounts.optional(),
   key: z.string().optional(),
   format: z.string().optional(),
   since: instant.optional().openapi({ description: "requests that ended from then on" }),

@@ -62,35 +62,42 @@ const instant = fc.oneof(
   fc.integer({ min: 0, max: 36 * 96 }).map((quarters) => sinceMs + quarters * 900_000),
 );
 const aQuery = fc
-  .record({
-    by: fc.constantFrom<UsageQuery["by"]>(
-      ["day"],
-      ["hour"],
-      ["month"],
-      ["account"],
-      ["key"],
-      ["format"],
-      ["label"],
-      ["day", "account"],
-      ["month", "label"],
-      ["day", "label"],
-      ["hour", "format"],
-      ["hour", "label"],
-      ["account", "label"],
-      ["format", "label"],
-      ["key", "format"],
-      ["key", "label"],
-      ["month", "format"],
-    ),
-    accountId: fc.option(fc.constantFrom(writtenAccount(0), writtenAccount(3))),
-    keyId: fc.option(fc.constant("key_many10000b"), { freq: 1 }),
-    format: fc.option(fc.constant("messages"), { freq: 1 }),
-    sinceMs: fc.option(instant),
-    untilMs: fc.option(instant),
-    timezone: fc.constantFrom(...timezones),
-  })
+  .record(
+    {
+      by: fc.constantFrom<UsageQuery["by"]>(
+        ["day"],
+        ["hour"],
+        ["month"],
+        ["account"],
+        ["key"],
+        ["format"],
+        ["label"],
+        ["day", "account"],
+        ["month", "label"],
+        ["day", "label"],
+        ["hour", "format"],
+        ["hour", "label"],
+        ["account", "label"],
+        ["format", "label"],
+        ["key", "format"],
+        ["key", "label"],
+        ["month", "format"],
+      ),
+      accountIds: fc.constant([writtenAccount(0), writtenAccount(2)]),
+      accountId: fc.option(fc.constantFrom(writtenAccount(0), writtenAccount(3))),
+      keyId: fc.option(fc.constant("key_many10000b"), { freq: 1 }),
+      format: fc.option(fc.constant("messages"), { freq: 1 }),
+      sinceMs: fc.option(instant),
+      untilMs: fc.option(instant),
+      timezone: fc.constantFrom(...timezones),
+    },
+    { requiredKeys: ["by", "accountId", "keyId", "format", "sinceMs", "untilMs", "timezone"] },
+  )
   .filter(
     (query) => query.sinceMs === null || query.untilMs === null || query.sinceMs < query.untilMs,
+  )
+  .map(({ accountIds, ...query }) =>
+    query.accountId !== null || accountIds === undefined ? query : { ...query, accountIds },
   );
 
 type Json = Readonly<Record<string, unknown>>;
@@ -102,6 +109,7 @@ function modelOf(query: UsageQuery, receipts: readonly Row[]): readonly Json[] {
   for (const receipt of receipts) {
     const endedMs = Number(receipt["resolved_at_ms"]);
     if (query.accountId !== null && receipt["account_id"] !== query.accountId) continue;
+    if (query.accountIds?.includes(String(receipt["account_id"])) === false) continue;
     if (query.keyId !== null && receipt["key_id"] !== query.keyId) continue;
     if (query.format !== null && receipt["format"] !== query.format) continue;
     if (query.sinceMs !== null && endedMs < query.sinceMs) continue;

@@ -113,6 +113,25 @@ test("keys are made once, found by their beginning, and revoked", async () => {
   expect((await operators.ask(`/api/v1/keys/${String(made["id"])}`)).json).toEqual(revoked.json);
 });
 
+test("usage of several accounts is that of each, and of no other", async () => {
+  const [one, other, third] = [
+    await serveRequests(operators.ledger, 1),
+    await serveRequests(operators.ledger, 2),
+    await serveRequests(operators.ledger, 1),
+  ];
+  const rowsOf = async (accounts: string): Promise<Json[]> => {
+    const { json } = await operators.ask(`/api/v1/usage?by=day,account&account=${accounts}`);
+    return json["data"] as Json[];
+  };
+  const together = await rowsOf(`${one},${other}`);
+  expect(together).toHaveLength(2);
+  expect(together).toEqual(
+    expect.arrayContaining([...(await rowsOf(one)), ...(await rowsOf(other))]),
+  );
+  const { json } = await operators.ask(`/api/v1/usage?by=label&account=${other},${third}`);
+  expect(json["data"]).toMatchObject([{ requests: 3 }]);
+});
+
 test("what requests used is what their receipts add up to", async () => {
   const account = await serveRequests(operators.ledger, 3);
   const all = await operators.ask(`/api/v1/receipts?account=${account}&limit=2`);

@@ -58,6 +58,7 @@ async function everything(): Promise<unknown> {
 const tooMuch = "10000000000000";
 const grant = { amount: "1", every: "month" };
 const prices = [{ input: "1", output: "1" }];
+const manyAccounts = Array.from({ length: 501 }, (_, at) => `acct_${String(at)}`).join(",");
 
 /** Method and path, with ids in braces; the body; status, code and field. */
 const table: readonly (readonly [string, unknown, number, string, string | undefined])[] = [
@@ -287,6 +288,8 @@ const table: readonly (readonly [string, unknown, number, string, string | undef
   ["GET /usage?timezone=Mars", undefined, 400, "invalid_value", "timezone"],
   ["GET /usage?since=2026-13-01T00:00:00Z", undefined, 400, "invalid_value", "since"],
   ["GET /usage?account=acct_none", undefined, 404, "not_found", "account"],
+  ["GET /usage?account=acct_none,acct_none2", undefined, 404, "not_found", "account"],
+  [`GET /usage?account=${manyAccounts}`, undefined, 400, "invalid_value", "account"],
   ["GET /usage?color=red", undefined, 400, "invalid_value", "color"],
   ["GET /receipts?charged_at_least=much", undefined, 400, "invalid_value", "charged_at_least"],
   ["GET /receipts?cursor=x", undefined, 400, "invalid_cursor", "cursor"],

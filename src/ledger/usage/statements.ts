@@ -28,7 +28,8 @@ export function keptStatement(
     text: `select ${selected(query, "kept", [`${countedAt(parts)} as at_ms`])}
       from ${table.ofAccount ? everyAccount : ""} tributary.${table.name} as kept
       where ${table.ofAccount ? "kept.account_id = progress.account_id and" : ""} kept.begin_ms >= $1 and kept.begin_ms < $2
-        ${filters(query, "kept", values)} ${grouped(query, "kept", ["at_ms"])}`,
+        ${filters(query, "kept", values)} ${table.ofAccount ? ofAccounts(query, "progress.account_id", values) : ""}
+        ${grouped(query, "kept", ["at_ms"])}`,
     values,
   };
 }
@@ -63,7 +64,8 @@ export function summedStatement(
     text: `select ${selected(query, from, instants)}
       from ${everyAccount} tributary.${table?.name ?? "reservation"} as ${from}
       where ${from}.account_id = progress.account_id ${covered} and ${time} >= $1 and ${time} < $2 ${hours}
-        ${filters(query, from, values)} ${grouped(query, from, coarser === null ? ["at_ms"] : ["at_ms", "of_ms"])}`,
+        ${filters(query, from, values)} ${ofAccounts(query, "progress.account_id", values)}
+        ${grouped(query, from, coarser === null ? ["at_ms"] : ["at_ms", "of_ms"])}`,
     values,
   };
 }
@@ -135,6 +137,11 @@ function filters(query: UsageQuery, from: From, values: StatementValue[]): strin
     .filter(([, value]) => value !== null)
     .map(([column, value]) => `and ${from}.${column} = $${String(values.push(value))}`)
     .join(" ");
+}
+
+function ofAccounts({ accountIds }: UsageQuery, column: string, values: StatementValue[]): string {
+  if (accountIds === undefined) return "";
+  return `and ${column} in (${accountIds.map((id) => `$${String(values.push(id))}`).join(", ")})`;
 }
 
 /** An instant of the time in which a whole row is counted; or its begin, where `answersBegins`. */

@@ -18,11 +18,14 @@ import type { Unsummed, UsageProblemName, UsageQuery, UsageRow, UsageTime } from
 import { type UsageForm, type UsageText, usageText } from "./usage-json.ts";
 import { timesOf } from "./usage-times.ts";
 
-/** After how many times a page ends whose rows are put together from many others: parts of days, or receipts. */
-function timesOfDear({ by, timezone }: UsageQuery): number {
-  const isOfParts = by.includes("day") && timezone !== "UTC" && !by.includes("format");
-  if (by.length === 2 && isOfParts) return limits.usageTimesFirst;
-  return by.includes("hour") && by.includes("label") ? 4 * limits.usageTimesFirst : Infinity;
+/** Whether rows are put together from many others, parts of days or receipts: a page is of as many requests as may be read at once. */
+function isDear({ by, format, keyId, timezone }: UsageQuery): boolean {
+  if (by.includes("label"))
+    return (
+      by.includes("hour") ||
+      (by.includes("day") && (keyId !== null || format !== null || timezone !== "UTC"))
+    );
+  return by.length === 2 && by.includes("day") && timezone !== "UTC" && !by.includes("format");
 }
 
 /** The rows of the first times of a query, and where the next ones begin; null: these are all. */
@@ -37,9 +40,12 @@ export interface UsagePage {
  */
 export function* pageUsage(query: UsageQuery): Steps<UsagePage | UsageProblemName> {
   const { accountId } = query;
-  if (accountId !== null && (yield* askOne(findAccount, accountId)) === null)
-    throw unknownAccount(accountId, "account");
-  const unsummed = yield* readUnsummed(accountId);
+  const named = accountId === null ? query.accountIds : [accountId];
+  for (const id of named ?? [])
+    if ((yield* askOne(findAccount, id)) === null) throw unknownAccount(id, "account");
+  const unsummed = (yield* readUnsummed(accountId)).filter(
+    (one) => named?.includes(one.accountId) ?? true,
+  );
   const bounds = yield* boundsOf(query, unsummed);
   if (bounds === null) return { rows: [], nextMs: null };
   const times = timesOf(query, ...bounds);
@@ -61,6 +67,8 @@ function* pageTimes(
   const { rowsMax = limits.usageRowsMax } = query;
   const rows: UsageRow[] = [];
   let from = 0;
+  let requests = 0;
+  const requestsMax = isDear(query) ? limits.usageRequestsDear : Infinity;
   // With a second grouping the first times tell how many rows the next ones may have.
   let count: number = query.by.length === 1 ? rowsMax : limits.usageTimesFirst;
   while (from < times.length) {
@@ -75,9 +83,12 @@ function* pageTimes(
     }
     rows.push(...found);
     from += some.length;
-    const fitting = Math.floor(((rowsMax - rows.length) * from) / Math.max(1, rows.length));
-    const isLong = rows.length >= limits.pageRowsMax && from >= timesOfDear(query);
-    if (fitting === 0 || isLong) break;
+    requests = found.reduce((sum, { sums }) => sum + sums.requests, requests);
+    const fitting = Math.min(
+      Math.floor(((rowsMax - rows.length) * from) / Math.max(1, rows.length)),
+      Math.floor(((requestsMax - requests) * from) / Math.max(1, requests)),
+    );
+    if (fitting <= 0) break;
     count = Math.min(4 * count, fitting);
   }
   return { rows, nextMs: times[from]?.beginMs ?? null };

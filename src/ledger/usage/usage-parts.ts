@@ -74,7 +74,7 @@ export function partsOf(
 }
 
 function tableOf(
-  { accountId, by, format, keyId }: UsageQuery,
+  { accountId, accountIds, by, format, keyId }: UsageQuery,
   firstMs: number,
   lastMs: number,
 ): SumsTable | null {
@@ -82,8 +82,9 @@ function tableOf(
   // In a short time there are few whole days, and much of them would be taken away again.
   const isFine = by.includes("hour") || lastMs - firstMs <= 2 * dayMs;
   const isOfDays = !by.includes("hour") && firstMs % dayMs === 0 && lastMs % dayMs === 0;
-  const isOfAll = accountId === null && keyId === null && !by.includes("account");
-  if (!by.includes("label") && !by.includes("key") && isOfAll) return sumsTables.all;
+  const isOfEach = accountId !== null || accountIds !== undefined || by.includes("account");
+  if (!by.includes("label") && !by.includes("key") && keyId === null && !isOfEach)
+    return sumsTables.all;
   if (!by.includes("label")) return isFine ? sumsTables.quarter : sumsTables.day;
   const isOfKeys = by.includes("key") || by.includes("format") || keyId !== null || format !== null;
   if (!isOfKeys) return isFine && !isOfDays ? null : sumsTables.label;

@@ -25,6 +25,8 @@ export function groupingsOf(text: string): readonly UsageGrouping[] | null {
 export interface UsageQuery {
   readonly by: readonly UsageGrouping[];
   readonly accountId: string | null;
+  /** Of these accounts alone, where none is named by `accountId`. */
+  readonly accountIds?: readonly string[];
   readonly keyId: string | null;
   readonly format: string | null;
   readonly sinceMs: number | null;
