@@ -118,6 +118,8 @@ export async function listenForOperators(
 const serverOptions = {
   headersTimeout: limits.requestReceiveMs,
   requestTimeout: limits.requestReceiveMs,
+  // Of Node 5 s: a program that asks again just then is cut off.
+  keepAliveTimeout: limits.keepAliveMs,
   noDelay: true,
 };
 

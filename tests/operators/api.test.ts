@@ -149,7 +149,8 @@ test("what requests used is what their receipts add up to", async () => {
   expect(row).toMatchObject({ requests: 3 });
   expect(Math.round(Number(row?.["charged"]) * 1e9)).toBe(Math.round(sum));
   const running = await operators.ask("/api/v1/generations");
-  expect(running.json["data"]).toMatchObject([{ account, state: "open", charged: null }]);
+  const its = (running.json["data"] as Json[]).filter((row) => row["account"] === account);
+  expect(its).toMatchObject([{ state: "open", charged: null }]);
   const [one] = ended;
   const receipt = await operators.ask(`/api/v1/receipts/${String(one?.["id"])}`);
   expect(receipt.json).toEqual(one);
