@@ -1,4 +1,4 @@
-import { enableCompileCache } from "node:module";
+import { constants, enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { cacheFolder } from "../config/cache-folder.ts";
@@ -11,7 +11,10 @@ import { runCommandLine } from "./run-command.ts";
 // could be loaded. Where there is none, every start compiles.
 const { platform } = process;
 const cache = cacheFolder({ environment: processEnvironment(), platform, home: homedir() });
-enableCompileCache(join(cache, "compiled"));
+const compiled = join(cache, "compiled");
+// Threads, and processes that are started, have a part in it by Node's own variable alone.
+if (enableCompileCache(compiled).status === constants.compileCacheStatus.ENABLED)
+  Object.assign(processEnvironment(), { NODE_COMPILE_CACHE: compiled });
 
 const folder = process.cwd();
 

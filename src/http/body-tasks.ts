@@ -5,11 +5,6 @@ import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { LabelField } from "./label.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
-/** What a thread for bodies is started with; null: nothing compiled is kept. */
-export interface BodyThreadData {
-  readonly compiledFolder: string | null;
-}
-
 /** What a body worker is asked; the bytes are handed over, not copied. */
 export type BodyTask =
   | {

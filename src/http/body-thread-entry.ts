@@ -1,14 +1,7 @@
 import { readlinkSync } from "node:fs";
-import { enableCompileCache } from "node:module";
 import { constants, getPriority, setPriority } from "node:os";
-import { workerData } from "node:worker_threads";
-import type { BodyThreadData } from "./body-tasks.ts";
 
-// What a thread for bodies loads first. `body-worker.ts` and all that it imports take longer than most bodies do: 55 ms of
-// the processor, from sources 257, and 47 and 51 with what was compiled before, of which a thread knows nothing by itself.
-
-const { compiledFolder } = workerData as BodyThreadData;
-if (compiledFolder !== null) enableCompileCache(compiledFolder);
+// What a thread for bodies loads first: `body-worker.ts` and all that it imports take longer than most bodies do.
 
 yieldToStreams();
 await import("./body-worker.ts");

@@ -1,5 +1,3 @@
-import { getCompileCacheDir } from "node:module";
-import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { failureFromData } from "../failure.ts";
 import { limits } from "../limits.ts";
@@ -7,13 +5,7 @@ import type { SealKey } from "../seal/reasoning-seal.ts";
 import type { Timers } from "../timers.ts";
 import { entryUrl } from "../worker-url.ts";
 import { openBodyThread } from "./body-thread.ts";
-import type {
-  BodyTask,
-  BodyTaskAnswer,
-  BodyThreadData,
-  CountedTokens,
-  SealedBodyTask,
-} from "./body-tasks.ts";
+import type { BodyTask, BodyTaskAnswer, CountedTokens, SealedBodyTask } from "./body-tasks.ts";
 import { openFairPool, type PoolLoad, type PoolThread } from "./fair-pool.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
@@ -68,7 +60,6 @@ function openThread(
     () =>
       new Worker(url, {
         name: "body",
-        workerData: threadData(),
         resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes },
       }),
     timers,
@@ -81,10 +72,4 @@ function openThread(
     },
     stop: () => thread.stop(),
   };
-}
-
-/** The folder that the process was given has one of its own for each version of Node, which is what it tells. */
-function threadData(): BodyThreadData {
-  const compiled = getCompileCacheDir();
-  return { compiledFolder: compiled === undefined ? null : dirname(compiled) };
 }

@@ -1,5 +1,4 @@
 import cluster from "node:cluster";
-import { getCompileCacheDir } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { ChannelMessage } from "./channel.ts";
 import type { ForkServing } from "./serving-pool.ts";
@@ -18,8 +17,7 @@ export const forkServing =
       // Amounts are bigints, and keys are bytes.
       serialization: "advanced",
     });
-    const compiled = getCompileCacheDir();
-    const worker = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled });
+    const worker = cluster.fork();
     worker.on("message", (message) => listener.message(message as ChannelMessage));
     worker.on("exit", (code, signal) =>
       listener.exited({ code: signal === null ? code : null, signal }),

@@ -1,9 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cacheFolder } from "../../src/config/cache-folder.ts";
 import { startProgram } from "./start-program.ts";
+
+// Of src/ledger/sqlite/worker.ts, which the thread of the ledger alone loads.
+const threadText = 'type: "unusable", error: answerErrorToData';
 
 let folder = "";
 beforeEach(() => {
@@ -29,6 +32,19 @@ describe("the program", () => {
     const cache = cacheFolder({ environment, platform, home: environment.HOME });
     expect(readdirSync(join(cache, "compiled"))).not.toEqual([]);
     if (platform === "linux") expect(existsSync(environment.HOME)).toBe(!named);
+  });
+
+  it("has its threads keep there what they compiled, too", async () => {
+    const environment = { NODE_COMPILE_CACHE: "", XDG_CACHE_HOME: join(folder, "cache") };
+    const words = ["account", "create", "first"];
+    await using program = startProgram(words, folder, environment);
+    expect(await program.exited).toBe(0);
+    const cache = cacheFolder({ environment, platform: process.platform, home: folder });
+    const kept = readdirSync(join(cache, "compiled"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
+    const texts = kept.filter((text) => text.includes(threadText));
+    expect(texts).toHaveLength(1);
   });
 
   it.runIf(process.platform === "linux")(

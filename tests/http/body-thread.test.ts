@@ -1,10 +1,8 @@
 import { EventEmitter, once } from "node:events";
 import { readdirSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { getPriority, tmpdir } from "node:os";
-import { join } from "node:path";
+import { getPriority } from "node:os";
 import { Worker } from "node:worker_threads";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { type BodyThread, openBodyThread } from "../../src/http/body-thread.ts";
 import { openBodyWorkers } from "../../src/http/body-workers.ts";
@@ -218,21 +216,6 @@ it.runIf(process.platform === "linux")(
 );
 
 describe("the worker for bodies", () => {
-  it("keeps what it compiled for the next one", async () => {
-    const compiledFolder = await mkdtemp(join(tmpdir(), "tributary-compiled-"));
-    onTestFinished(() => rm(compiledFolder, { recursive: true }));
-    const entry = new URL("../../src/http/body-thread-entry.ts", import.meta.url);
-    // Vitest switches the cache off in the environment.
-    const worker = new Worker(entry, { env: {}, workerData: { compiledFolder } });
-    const task = { type: "count-tokens", accountId: "a", promptSettings: null, sealKeys: [] };
-    worker.postMessage({ ...task, bytes: new Uint8Array([0xff]) });
-    await once(worker, "message");
-    await worker.terminate();
-    const kept = await readdir(compiledFolder, { recursive: true });
-    // Each of the sources that a body needs, so that none of them is compiled again.
-    expect(kept.length).toBeGreaterThan(20);
-  });
-
   it("holds none of the bytes of a body that it has answered", async () => {
     const worker = new Worker(new URL("../../src/http/body-worker.ts", import.meta.url));
     try {

@@ -15,15 +15,12 @@ const src = join(import.meta.dirname, "../../src");
 const kept = join(import.meta.dirname, "../../node_modules/.cache/threads");
 const keptMs = 86_400_000;
 
-/** The first files of threads, by the names that `entryUrl` is asked for. */
-const entries = {
-  worker: "ledger/sqlite/worker.ts",
-  "body-thread-entry": "http/body-thread-entry.ts",
-};
+/** The first file of the ledger's thread, by the name that `entryUrl` is asked for. */
+const entries = { worker: "ledger/sqlite/worker.ts" };
 
 /**
- * One file for each thread of the service, made of the same sources when they have changed: every service in a test starts
- * such threads, and each would read a hundred modules again, which takes three times the processor's time.
+ * One file for the ledger's thread, made of the same sources when they have changed: every service in a test starts
+ * such a thread, and each would read a hundred modules again, which takes three times the processor's time.
  */
 export async function setup(project: TestProject): Promise<void> {
   const folder = join(kept, keyOfSources());
@@ -57,7 +54,7 @@ export async function setup(project: TestProject): Promise<void> {
 }
 
 function keyOfSources(): string {
-  const key = createHash("sha256");
+  const key = createHash("sha256").update(Object.keys(entries).join());
   for (const file of readdirSync(src, { recursive: true, encoding: "utf8" }).toSorted()) {
     const { mtimeMs, size } = statSync(join(src, file));
     key.update(`${file} ${String(mtimeMs)} ${String(size)}\n`);
