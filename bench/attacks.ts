@@ -180,6 +180,22 @@ export const attacks: readonly Attack[] = [
       }),
   },
   {
+    name: "wrong keys",
+    run: (target, ended) =>
+      keep(8, target, {
+        ended,
+        begin: () => {
+          const socket = open(target);
+          const look = (secret: number): string =>
+            `GET /account HTTP/1.1\r\nhost: a\r\nauthorization: Bearer trib_a_b_${String(secret).padStart(43, "0")}\r\n\r\n`;
+          const first = Math.floor(Math.random() * 1e9);
+          socket.write(Array.from({ length: 400 }, (_, at) => look(first + at)).join(""));
+          setTimeout(() => socket.destroy(), 1_000).unref();
+          return socket;
+        },
+      }),
+  },
+  {
     name: "looks at the account",
     run: (target, ended) =>
       keep(4, target, {

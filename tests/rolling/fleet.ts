@@ -82,6 +82,7 @@ export async function startFleet(order: FleetOrder): Promise<Fleet> {
     TRIBUTARY_DATA_DIR: folder,
     ...(database !== null && { TRIBUTARY_DATABASE_URL: database }),
     TRIBUTARY_DEPLOYMENT_URL: deployment.url,
+    TRIBUTARY_FIRST_ACCOUNT: "none",
     TRIBUTARY_REQUESTS_PER_MINUTE: "1000000",
     TRIBUTARY_DRAIN_DELAY_SECONDS: "1",
     TRIBUTARY_DRAIN_LISTENER: "closed",

@@ -123,13 +123,13 @@ export async function ask(
       replica: lastOf(headers[replicaHeader]),
     };
     const body = await answer.body.text();
-    if (status !== 200) return failed(`${String(status)} ${body.slice(0, 300)}`);
+    if (status !== 200) throw new Error(`${String(status)} ${body.slice(0, 300)}`);
     if (stream && !body.includes(ends[format.name])) return failed(`it ends ${body.slice(-300)}`);
     return { ...begun, failure: null };
   } catch (error) {
     // Not faster than a client that waits a little before it goes on.
     await sleep(100);
-    return failed(String(error));
+    return failed(error instanceof Error ? error.message : String(error));
   }
 }
 
