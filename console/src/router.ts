@@ -7,6 +7,8 @@ export function usePlace(): Place {
   useEffect(() => {
     const changed = (): void => setHash(location.hash);
     addEventListener("hashchange", changed);
+    // It may have changed between the first look and this one.
+    changed();
     return () => removeEventListener("hashchange", changed);
   }, []);
   return placeOf(hash);

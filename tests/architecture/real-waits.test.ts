@@ -28,6 +28,7 @@ const lanes = [
 
 /** Elsewhere: what is waited for is a process or a program of others, and the file says so at each wait. */
 const allowed = [
+  "tests/console/hostile.ts",
   "tests/doubles/eventually.ts",
   "tests/ledger/kill-child.ts",
   "tests/ledger/kill-rounds.ts",

@@ -1,8 +1,13 @@
 import axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { makeHostile } from "./hostile.ts";
 
 /** Debian's Chromium; another one is named by this variable. */
 const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+/** Nothing that a test waits for takes so long, on whatever machine. */
+const patienceMs = 90_000;
+/** Calls of a page that are told where a test fails. */
+const callsKept = 30;
 
 /** What must not happen while a page is looked at. */
 export interface Watched {
@@ -11,11 +16,20 @@ export interface Watched {
   readonly strangers: readonly string[];
   /** What the browser complained about: errors of scripts, and what the content security policy stopped. */
   readonly complaints: readonly string[];
+  /** The last calls of the page, with what was answered. */
+  readonly calls: readonly string[];
+}
+
+const opened = new Set<Watched>();
+
+/** The pages that are open, for what a test that failed tells. */
+export function openPages(): readonly Watched[] {
+  return [...opened].filter(({ page }) => !page.isClosed());
 }
 
 /** Starts the browser. */
 export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: program });
+  return chromium.launch({ executablePath: program, timeout: patienceMs });
 }
 
 /** A page in a profile of its own, watched from its first request on. */
@@ -27,22 +41,43 @@ export async function openPage(
     viewport: { width: look.width, height: look.width < 600 ? 844 : 900 },
     colorScheme: look.dark ? "dark" : "light",
     reducedMotion: "reduce",
+    // Times that a test types are of this zone, wherever it runs.
+    timezoneId: "UTC",
   });
-  const page = await context.newPage();
+  context.setDefaultTimeout(patienceMs);
+  await makeHostile(context);
+  return watch(await context.newPage());
+}
+
+function watch(page: Page): Watched {
   const strangers: string[] = [];
   const complaints: string[] = [];
+  const calls: string[] = [];
   page.on("request", (request) => {
     const own = page.url() === "about:blank" ? null : new URL(page.url()).origin;
     if (own !== null && new URL(request.url()).origin !== own && !request.isNavigationRequest())
       strangers.push(request.url());
   });
+  const keep = (line: string): void => {
+    calls.push(line);
+    if (calls.length > callsKept) calls.shift();
+  };
+  page.on("response", (response) =>
+    keep(`${String(response.status())} ${response.request().method()} ${response.url()}`),
+  );
+  page.on("requestfailed", (request) =>
+    keep(`${request.failure()?.errorText ?? "failed"} ${request.method()} ${request.url()}`),
+  );
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
     // A refused request is an answer that the page shows.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       complaints.push(message.text());
   });
-  return { page, strangers, complaints };
+  const watched = { page, strangers, complaints, calls };
+  opened.add(watched);
+  page.on("close", () => opened.delete(watched));
+  return watched;
 }
 
 /** Opens a place of the console and waits until it shows what it asked for. */

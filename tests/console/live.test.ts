@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openPage, startBrowser, type Watched } from "./browser.ts";
+import { showFailure } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // What happens now, in several tabs of one browser, and thousands of rows of it.
@@ -30,6 +31,7 @@ beforeAll(async () => {
   await watched.page.getByRole("button", { name: "Sign in" }).click();
   await watched.page.getByText("Running requests").waitFor();
 });
+afterEach(showFailure);
 afterAll(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();

@@ -1,20 +1,18 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
 import { hostileName } from "./fill-ledger.ts";
+import { slowness } from "./hostile.ts";
+import { pictures, showFailure } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // Every page on a ledger with much in it, as it looks light and dark, wide and narrow.
 
 const firstLoadBytesMax = 150 * 1024;
-const interactiveMsMax = 1_000;
-const loadsMax = 5;
+/** Of the processor, for the page's own thread, until all is there: no other program of the machine counts. */
+const workMsMax = 1_000 * slowness;
 const shiftMax = 0.05;
-
-/** What the pages look like is kept here; it is for people to look at, and is not in the repository. */
-const pictures = join(import.meta.dirname, "../../coverage/console");
 
 let browser: Browser;
 let service: ConsoleService;
@@ -35,7 +33,6 @@ const places: Record<string, string> = {
 };
 
 beforeAll(async () => {
-  mkdirSync(pictures, { recursive: true });
   [browser, service] = await Promise.all([
     startBrowser(),
     startConsole({ accounts: 300, keys: 1_000, receipts: 6_000 }),
@@ -57,6 +54,7 @@ beforeAll(async () => {
   places["webhook"] = `webhooks?webhook=${made.id}`;
   places["hostile-account"] = `accounts/${String(hostile?.["id"])}`;
 });
+afterEach(showFailure);
 afterAll(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();
@@ -152,19 +150,21 @@ test("the pages of callers can be used by all in every look, ask nothing of anot
   await page.context().close();
 });
 
-test("the first load is small and at hand within a second, and no page shifts", async () => {
+test("the first load is small and is shown with less than a second of work, and no page shifts", async () => {
   const { page } = await signIn({ width: 1440, dark: false });
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const workMs = async (): Promise<number> => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? NaN);
+  };
   for (const [place, path] of Object.entries(places)) {
-    // A machine that does something else makes one load late, not each of some.
-    let soonestMs = Infinity;
-    for (let load = 0; load < loadsMax && soonestMs > interactiveMsMax; load += 1) {
-      await visit(page, path);
-      const seen = await page.evaluate(measureLoad);
-      expect(seen.bytes, place).toBeLessThanOrEqual(firstLoadBytesMax);
-      expect(seen.shift, place).toBeLessThanOrEqual(shiftMax);
-      soonestMs = Math.min(soonestMs, seen.interactiveMs);
-    }
-    expect(soonestMs, place).toBeLessThanOrEqual(interactiveMsMax);
+    const beforeMs = await workMs();
+    await visit(page, path);
+    expect((await workMs()) - beforeMs, place).toBeLessThanOrEqual(workMsMax);
+    const seen = await page.evaluate(measureLoad);
+    expect(seen.bytes, place).toBeLessThanOrEqual(firstLoadBytesMax);
+    expect(seen.shift, place).toBeLessThanOrEqual(shiftMax);
   }
 });
 
@@ -195,12 +195,8 @@ test("lists turn their pages, and an account is found among three hundred", asyn
   await page.getByText("Page 1").waitFor();
 });
 
-/** Runs in the browser: what came over the network, how much moved, and when the page could be used. */
-async function measureLoad(): Promise<{
-  readonly bytes: number;
-  readonly shift: number;
-  readonly interactiveMs: number;
-}> {
+/** Runs in the browser: what came over the network, and how much moved. */
+async function measureLoad(): Promise<{ readonly bytes: number; readonly shift: number }> {
   const shift = await new Promise<number>((resolve) => {
     new PerformanceObserver((entries) => {
       const moved = entries.getEntries() as unknown as readonly { readonly value: number }[];
@@ -213,9 +209,5 @@ async function measureLoad(): Promise<{
   const own = files.filter(({ name }) => new URL(name).pathname.startsWith("/console/"));
   const [start] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
   const bytes = own.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
-  return {
-    bytes: bytes + (start?.encodedBodySize ?? 0),
-    shift,
-    interactiveMs: start?.domContentLoadedEventEnd ?? Infinity,
-  };
+  return { bytes: bytes + (start?.encodedBodySize ?? 0), shift };
 }

@@ -27,7 +27,8 @@ export interface ConsoleService extends AsyncDisposable {
   command(...words: readonly string[]): Promise<Readonly<Record<string, string>>>;
 }
 
-const lifeMs = 600_000;
+/** Longer than the lane may take; a program that is left behind ends with it. */
+const lifeMs = 1_800_000;
 
 /** Starts the service on a ledger that has so much; null: one without anything. */
 export async function startConsole(size: LedgerSize | null): Promise<ConsoleService> {

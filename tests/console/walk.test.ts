@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
+import { showFailure } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // The console as a person walks it, on a ledger that begins without anything.
@@ -17,6 +18,7 @@ beforeAll(async () => {
   watched = await openPage(browser);
   page = watched.page;
 });
+afterEach(showFailure);
 afterAll(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();
@@ -38,7 +40,7 @@ test("a printed link signs in, once, and stays in no address", async () => {
   const link = await service.loginLink();
   await page.goto(link);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
-  expect(page.url()).not.toContain("sign-in");
+  expect(await page.evaluate(() => location.href)).not.toContain("sign-in");
   await page.getByText("No request ended in this time").waitFor();
   await ensureUsable();
   const second = await openPage(browser);
@@ -56,7 +58,7 @@ test("empty pages say what to do next", async () => {
     ["accounts/acct_x", "Could not load the account"],
     ["nowhere", "There is no such page"],
   ] as const) {
-    await page.goto(`${service.operatorUrl}/#/${path}`);
+    await visit(path);
     await page.getByRole("heading", { name: words }).waitFor();
     await ensureUsable();
   }
@@ -132,7 +134,10 @@ test("what is wrong with no field of a dialog is said above its buttons", async 
       ? route.fulfill({ status: 409, json: problem })
       : route.continue(),
   );
-  await page.getByRole("link", { name: "Settings" }).last().click();
+  await page
+    .getByRole("navigation", { name: "Parts of the account" })
+    .getByRole("link", { name: "Settings" })
+    .click();
   await button("Change the name, prices and more").click();
   await button("Change the account").click();
   await page.getByRole("alert").getByText(detail).waitFor();
@@ -280,7 +285,6 @@ test.each(["Chat Completions", "Responses", "Messages"])(
   async (format) => {
     const [{ id } = { id: "" }] = await service.list("account");
     await visit("playground");
-    await page.reload();
     await page.getByText("Make a key that expires in an hour").click();
     await page.getByLabel("Account that pays").fill(id);
     await button("Make the key").click();
@@ -314,7 +318,6 @@ test("what was done is in the audit log", async () => {
 
 test("an account is made with the keyboard alone", async () => {
   await visit("accounts");
-  await page.reload();
   await page.getByRole("link", { name: "shop" }).waitFor();
   const focused = (): Promise<string> =>
     page.evaluate(() => document.activeElement?.textContent ?? "");

@@ -6,13 +6,13 @@ export interface Load<Data> {
   readonly data: Data | null;
   readonly error: ApiError | null;
   readonly loading: boolean;
-  /** Asks again; what is there stays until the answer comes. */
-  readonly reload: () => void;
+  /** Asks again; what is there stays until the answer comes, or fails to, which is when this resolves. */
+  readonly reload: () => Promise<void>;
 }
 
 /**
- * Asks the API whenever `name` changes, and every `everyMs` where that is given; an older answer never replaces a newer.
- * `name` stands for all that `load` reads.
+ * Asks the API whenever `name` changes, and every `everyMs` where that is given, unless an answer is still on its way; an
+ * older answer never replaces a newer. `name` stands for all that `load` reads.
  */
 export function useLoad<Data>(
   name: string,
@@ -28,8 +28,18 @@ export function useLoad<Data>(
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
+  const asking = useRef(false);
+  const waiting = useRef<(() => void)[]>([]);
   useEffect(() => {
     const stop = new AbortController();
+    const waiters = waiting.current.splice(0);
+    const end = (next: Parameters<typeof setState>[0]): void => {
+      if (stop.signal.aborted) return;
+      asking.current = false;
+      setState(next);
+      for (const resolve of waiters.splice(0)) resolve();
+    };
+    asking.current = true;
     setState((old) =>
       old.name === name
         ? { ...old, loading: true }
@@ -37,21 +47,29 @@ export function useLoad<Data>(
     );
     latest
       .current(stop.signal)
-      .then((data) => {
-        if (!stop.signal.aborted) setState({ name, data, error: null, loading: false });
-      })
+      .then((data) => end({ name, data, error: null, loading: false }))
       .catch((error: unknown) => {
-        if (stop.signal.aborted) return;
         const known = error instanceof ApiError ? error : unexpected(error);
-        setState((old) => ({ ...old, error: known, loading: false }));
+        end((old) => ({ ...old, error: known, loading: false }));
       });
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      // The next answer comes in the place of this one.
+      waiting.current.push(...waiters);
+    };
   }, [name, turn]);
-  const reload = useCallback(() => setTurn((old) => old + 1), []);
+  const reload = useCallback(
+    () =>
+      new Promise<void>((resolve) => {
+        waiting.current.push(resolve);
+        setTurn((old) => old + 1);
+      }),
+    [],
+  );
   useEffect(() => {
     if (everyMs === null) return;
     const timer = setInterval(() => {
-      if (!document.hidden) reload();
+      if (!document.hidden && !asking.current) void reload();
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs, reload]);

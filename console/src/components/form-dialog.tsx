@@ -39,7 +39,7 @@ export function FormDialog<Name extends string = never>({
   readonly onClose: () => void;
   /** By name, in their order. The first has the focus. */
   readonly fields?: Readonly<Record<Name, AnyField>>;
-  /** Does it; the dialog closes when it is done, and shows what failed. */
+  /** Does it, and has the page read it again; the dialog closes then, and shows what failed. */
   readonly run: (once: string, values: Values<Name>) => Promise<void>;
   /** What it will do. */
   readonly children?: ComponentChildren;

@@ -4,7 +4,7 @@ const height = 18;
 /** How values went, without numbers: these stand beside it, and the page behind it has them one by one. */
 export function Sparkline({ values }: { readonly values: readonly number[] }) {
   const most = Math.max(...values, 1);
-  const step = width / values.length;
+  const step = width / Math.max(values.length, 1);
   const bars = values
     .map((value, at) => ({ x: at * step, part: (value / most) * (height - 1) }))
     .filter(({ part }) => part > 0)

@@ -17,10 +17,11 @@ export function Loaded<Data>({
   readonly what: string;
   readonly children: (data: Data) => ComponentChildren;
 }) {
+  const again = (): void => void load.reload();
   if (load.data !== null)
     return (
       <>
-        {load.error !== null && <Failed error={load.error} what={what} retry={load.reload} stale />}
+        {load.error !== null && <Failed error={load.error} what={what} retry={again} stale />}
         {children(load.data)}
       </>
     );
@@ -28,7 +29,7 @@ export function Loaded<Data>({
     return (
       <>
         {head}
-        <Failed error={load.error} what={what} retry={load.reload} stale={false} />
+        <Failed error={load.error} what={what} retry={again} stale={false} />
       </>
     );
   return (

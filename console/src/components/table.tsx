@@ -202,7 +202,7 @@ export function PagedTable<Row>({
   // What is there stays until the answer comes.
   const asked = useRef(turn);
   useEffect(() => {
-    if (asked.current !== turn) load.reload();
+    if (asked.current !== turn) void load.reload();
     asked.current = turn;
   }, [turn, load.reload]);
   const step = (next: readonly string[]): void => setSteps({ name, cursors: next });

@@ -49,7 +49,7 @@ export function joinLive(onState: (state: LiveState) => void): () => void {
   };
 }
 
-/** What came before a tab listened is in the state of the one that leads, or in the first event of a stream. */
+/** Rows that came before a tab listened are in the state of the one that leads, or in the first event of a stream. */
 function isBegin(event: LiveEvent): boolean {
-  return event.name === "problem" || (event.name === "generations" && event.data.reset);
+  return event.name !== "generations" || event.data.reset;
 }

@@ -33,10 +33,11 @@ export function liveLoad(live: LiveState): Load<LiveState> {
   return {
     data: now === null || rows === null ? null : live,
     error: problem === null ? null : new ApiError(problem),
-    loading: now === null && problem === null,
+    loading: problem === null && (now === null || rows === null),
     reload() {
       disconnect();
       connect();
+      return Promise.resolve();
     },
   };
 }

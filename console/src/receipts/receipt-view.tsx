@@ -22,7 +22,7 @@ function useReceipt(id: string): Load<Receipt> {
   const open = load.data?.state === "open";
   useLoad(
     `${id} ${open ? "open" : ""}`,
-    () => Promise.resolve(open && load.reload()),
+    () => (open ? load.reload() : Promise.resolve()),
     open ? openEveryMs : null,
   );
   return load;
@@ -38,7 +38,7 @@ export function ReceiptView({
   readonly id: string;
   /** Whether a key asks, which has no pages of accounts, keys and price lists. */
   readonly ofCaller?: boolean;
-  readonly actions?: (receipt: Receipt, reload: () => void) => ComponentChildren;
+  readonly actions?: (receipt: Receipt, reload: Load<Receipt>["reload"]) => ComponentChildren;
   /** What stands below. */
   readonly children?: (receipt: Receipt) => ComponentChildren;
 }) {

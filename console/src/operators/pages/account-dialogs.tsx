@@ -7,7 +7,7 @@ import { Credits } from "../../components/text.tsx";
 interface DialogProps {
   readonly account: Account;
   readonly onClose: () => void;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }
 
 /** Adds credit to the account, or takes some back. */
@@ -54,7 +54,7 @@ export function CreditDialog({
         const body = { kind: why, amount: signed, ...filled({ note, reference }) };
         await send("POST", `/accounts/${account.id}/credits`, { body, once });
         say(adds ? `${amount} credits added` : `${amount} credits taken back`);
-        onDone();
+        await onDone();
       }}
     >
       <p>
@@ -79,7 +79,7 @@ export function StatusDialog({ account, onClose, onDone }: DialogProps) {
         const body = { status: disables ? "disabled" : "active" };
         await send("PATCH", `/accounts/${account.id}`, { body });
         say(disables ? "Disabled" : "Enabled");
-        onDone();
+        await onDone();
       }}
     >
       <p>

@@ -15,14 +15,14 @@ import { timeZoneField } from "../../time-zones.ts";
 interface DialogProps {
   readonly account: Account;
   readonly onClose: () => void;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }
 
 /** Changes the account as it was read; what was changed meanwhile is not overwritten. */
 async function change({ account, onDone }: DialogProps, body: object): Promise<void> {
   await send("PATCH", `/accounts/${account.id}`, { body, version: account.version });
   say("Changed");
-  onDone();
+  await onDone();
 }
 
 /** Gives the account another name, price list, low balance, external id or metadata. */

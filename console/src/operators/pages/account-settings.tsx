@@ -16,7 +16,7 @@ export function AccountSettings({
   onDone,
 }: {
   readonly account: Account;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const mayChange = useMay("billing");

@@ -56,9 +56,9 @@ function AccountView({
   const [turn, setTurn] = useState(0);
   const mayChange = useMay("billing");
   const close = (): void => setAsked(null);
-  const done = (): void => {
-    load.reload();
+  const done = (): Promise<void> => {
     setTurn(turn + 1);
+    return load.reload();
   };
   const shared = { account, onClose: close, onDone: done };
   return (

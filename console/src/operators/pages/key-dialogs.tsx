@@ -14,7 +14,7 @@ import { asInstant, asTyped, timeZoneField } from "../../time-zones.ts";
 interface KeyDialogProps {
   readonly value: Key;
   readonly onClose: () => void;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }
 interface SecretDialogProps {
   readonly onClose: () => void;
@@ -116,7 +116,7 @@ export function EditKey({ onClose, onDone, value }: KeyDialogProps) {
         };
         await send("PATCH", `/keys/${value.id}`, { body, version: value.version });
         say("Changed");
-        onDone();
+        await onDone();
       }}
     >
       <p>It holds from the next request on. A key never loosens a limit of its account.</p>
@@ -161,7 +161,7 @@ export function BudgetDialog({ onClose, onDone, value }: KeyDialogProps) {
         const body = { budget: amount.trim() === "" ? null : wanted };
         await send("PATCH", `/keys/${value.id}`, { body, version: value.version });
         say(body.budget === null ? "The budget is gone" : "The budget is set");
-        onDone();
+        await onDone();
       }}
     >
       <p>
@@ -196,7 +196,7 @@ export function PauseKey({ onClose, onDone, value }: KeyDialogProps) {
         const body = { status: pauses ? "paused" : "active" };
         await send("PATCH", `/keys/${value.id}`, { body });
         say(`${value.name} is ${pauses ? "paused" : "active"}`);
-        onDone();
+        await onDone();
       }}
     >
       <p>
@@ -248,7 +248,7 @@ export function RevokeKey({ onClose, onDone, value }: KeyDialogProps) {
       run={async (once) => {
         await send("DELETE", `/keys/${value.id}`, { once });
         say(`${value.name} is revoked`);
-        onDone();
+        await onDone();
       }}
     >
       <p>

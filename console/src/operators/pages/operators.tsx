@@ -73,7 +73,7 @@ export function OperatorsPage() {
           onClose={() => setMaking(false)}
           onMade={(made) => {
             secret.show(made, { action: "Revoke it", run: () => setRevoking(made) });
-            load.reload();
+            void load.reload();
           }}
         />
       )}
@@ -86,7 +86,7 @@ export function OperatorsPage() {
           run={async (once) => {
             await send("DELETE", `/operators/${revoking.id}`, { once });
             say(`${revoking.name} is revoked`);
-            load.reload();
+            await load.reload();
           }}
         >
           <p>Its token and its sessions end at once, for good.</p>

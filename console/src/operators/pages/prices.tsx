@@ -177,7 +177,7 @@ function priceOf({ cached, from, input, output }: Record<keyof typeof priceField
 
 interface DialogProps {
   readonly onClose: () => void;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }
 
 function NewList({ onClose, onDone }: DialogProps) {
@@ -191,7 +191,7 @@ function NewList({ onClose, onDone }: DialogProps) {
         const body = { name: name.trim(), prices: [priceOf(price)] };
         await send("POST", "/price_lists", { body, once });
         say("The list is made");
-        onDone();
+        await onDone();
       }}
     >
       <p>Credits for a million tokens. Accounts pay by it once it is chosen in their settings.</p>
@@ -216,7 +216,7 @@ function AddPrice({ list, onClose, onDone }: DialogProps & { readonly list: Pric
       run={async (_once, price) => {
         await setPrices(list, [priceOf(price), ...list.prices]);
         say("The price is added");
-        onDone();
+        await onDone();
       }}
     >
       <p>
@@ -246,7 +246,7 @@ function RemovePrice({
           list.prices.filter((other) => other !== price),
         );
         say("The price is removed");
-        onDone();
+        await onDone();
       }}
     >
       <p>

@@ -14,7 +14,7 @@ export function Refund({
   receipt,
 }: {
   readonly receipt: Receipt;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }) {
   const [asked, setAsked] = useState(false);
   const mayRefund = useMay("billing");
@@ -53,7 +53,7 @@ export function Refund({
             };
             await send("POST", `/accounts/${receipt.account}/credits`, { body, once });
             say(`${amount.trim()} credits given back`);
-            onDone();
+            await onDone();
           }}
         >
           <p>

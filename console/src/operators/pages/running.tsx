@@ -37,6 +37,7 @@ const columns: readonly Column<Generation>[] = [
 export function RunningPage() {
   const [cancelling, setCancelling] = useState<Generation | null>(null);
   const live = useLive();
+  const load = liveLoad(live);
   const mayCancel = useMay("billing");
   const cancel: Column<Generation> = {
     head: "",
@@ -60,7 +61,7 @@ export function RunningPage() {
       <PageHead title="Running">
         <span class="quiet">Requests that are under way on all replicas, newest first.</span>
       </PageHead>
-      <Loaded load={liveLoad(live)} what="what runs">
+      <Loaded load={load} what="what runs">
         {({ rows, running }) =>
           rows === null || rows.length === 0 ? (
             <Empty title="Nothing runs at the moment">
@@ -83,19 +84,22 @@ export function RunningPage() {
           )
         }
       </Loaded>
-      <Section
-        title="Refused or failed of late"
-        hint="The last 1,000 of the replica that answers, from its memory, since its start."
-      >
-        <PagedTable
-          caption="Refusals"
-          path="/refusals"
-          columns={refusalColumns}
-          idOf={({ request }) => request}
-          turn={failuresOf(live)}
-          empty={<p class="quiet">None since this replica began.</p>}
-        />
-      </Section>
+      {/* What runs would move it. */}
+      {!load.loading && (
+        <Section
+          title="Refused or failed of late"
+          hint="The last 1,000 of the replica that answers, from its memory, since its start."
+        >
+          <PagedTable
+            caption="Refusals"
+            path="/refusals"
+            columns={refusalColumns}
+            idOf={({ request }) => request}
+            turn={failuresOf(live)}
+            empty={<p class="quiet">None since this replica began.</p>}
+          />
+        </Section>
+      )}
       {cancelling !== null && (
         <FormDialog
           title="Cancel the request?"

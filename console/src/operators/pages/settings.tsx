@@ -151,7 +151,7 @@ function ReplicaSection() {
           run={async () => {
             await send("POST", `/replicas/${draining.id}/drain`);
             say("It drains");
-            load.reload();
+            void load.reload();
           }}
         >
           <p>
@@ -168,7 +168,7 @@ function VerifySection() {
   const load = useLoad("verify", (signal) => get<Verification>("/verify", { signal }), everyMs);
   const verify = async (): Promise<void> => {
     await send("POST", "/verify").catch(() => say("It could not be begun.", "bad"));
-    load.reload();
+    void load.reload();
   };
   return (
     <Section

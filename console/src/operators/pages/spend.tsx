@@ -37,7 +37,13 @@ export function Spend({ account }: { readonly account: string }) {
     const charged = new Map(its.map(({ charged: sum, day = "" }) => [Date.parse(day), sum]));
     return days.map((day) => unitsOf(charged.get(day) ?? "0", 9));
   });
-  if (data === null) return <span class="quiet">…</span>;
+  // As wide and as tall as what comes, so that no row moves.
+  if (data === null)
+    return (
+      <span class="spend">
+        <Sparkline values={[]} /> <span class="number quiet">…</span>
+      </span>
+    );
   const sum = textOf(
     data.reduce((total, nanos) => total + nanos, 0n),
     9,

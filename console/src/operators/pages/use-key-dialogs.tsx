@@ -7,14 +7,14 @@ import { BudgetDialog, EditKey, PauseKey, RevokeKey, RotateKey } from "./key-dia
 type What = "edit" | "budget" | "pause" | "rotate" | "revoke";
 
 /** What can be done to a key: its buttons, and what stands as `dialog` once one is pressed. */
-export function useKeyDialogs(onDone: () => void) {
+export function useKeyDialogs(onDone: () => Promise<void>) {
   const [asked, setAsked] = useState<{ readonly what: What; readonly key: Key } | null>(null);
   const secret = useSecret("key");
   const onClose = (): void => setAsked(null);
   const made = (key: ShownKey): void => {
     const run = (): void => setAsked({ what: "rotate", key });
     secret.show(key, { action: "Rotate the key", run });
-    onDone();
+    void onDone();
   };
   const shared = asked !== null && { value: asked.key, onClose, onDone };
   const buttons = (key: Key, whats: readonly What[], kind: "plain" | "quiet") =>

@@ -6,7 +6,7 @@ import { say } from "../../components/toast.tsx";
 interface WebhookDialogProps {
   readonly webhook: Webhook;
   readonly onClose: () => void;
-  readonly onDone: () => void;
+  readonly onDone: () => Promise<void>;
 }
 
 type EventType = NonNullable<Webhook["types"]>[number];
@@ -86,7 +86,7 @@ export function EditWebhook({ onClose, onDone, webhook }: WebhookDialogProps) {
         const body = { url: url.trim(), types: typesOf(events), description };
         await send("PATCH", `/webhooks/${webhook.id}`, { body, once });
         say("Changed");
-        onDone();
+        await onDone();
       }}
     >
       <p>What it has not got yet goes to the new address. Its secret stays.</p>
@@ -142,7 +142,7 @@ export function PauseWebhook({ onClose, onDone, webhook }: WebhookDialogProps) {
         const body = { status: pauses ? "paused" : "active" };
         await send("PATCH", `/webhooks/${webhook.id}`, { body, once });
         say(pauses ? "The webhook is paused" : "The webhook is active");
-        onDone();
+        await onDone();
       }}
     >
       <p>
@@ -166,7 +166,7 @@ export function DeleteWebhook({ onClose, onDone, webhook }: WebhookDialogProps) 
       run={async (once) => {
         await send("DELETE", `/webhooks/${webhook.id}`, { once });
         say("The webhook is deleted");
-        onDone();
+        await onDone();
       }}
     >
       <p>

@@ -40,7 +40,7 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
   const made = (webhook: ShownWebhook): void => {
     const run = (): void => setAsked({ what: "rotate", webhook });
     secret.show(webhook, { action: "Rotate the secret", run });
-    load.reload();
+    void load.reload();
   };
   const make = mayChange && (
     <Button kind="main" onClick={() => setMaking(true)}>
@@ -91,7 +91,7 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
           onClose={close}
           onDone={() => {
             if (asked.webhook.id === shown) goTo(linkTo(["webhooks"]));
-            load.reload();
+            return load.reload();
           }}
         />
       )}
