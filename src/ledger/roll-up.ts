@@ -31,32 +31,6 @@ export const noCheckpoint: Checkpoint = {
   creditedNanos: 0n,
 };
 
-/** How a store spells what `cutStatement` needs: its table, and its parameters. */
-export interface CutWords {
-  readonly entries: string;
-  readonly accountId: string;
-  readonly afterSequence: string;
-  readonly beforeMs: string;
-  readonly nowMs: string;
-  readonly rowsMax: string;
-}
-
-/**
- * Selects the last entry that is old, as `sequence`; no row where none is. Entries are in the order of their numbers, and
- * their times only nearly so: one that was written while the clock was ahead would end every checkpoint until then, and
- * one written while it was behind would make all before it look old. So the cut is where most times before it are old and
- * most times after it are not; a time that is still to come counts for neither.
- */
-export function cutStatement(words: CutWords): string {
-  return `select sequence from (
-      select sequence, sum(case when at_ms < ${words.beforeMs} then 1 when at_ms > ${words.nowMs} then 0 else -1 end)
-        over (order by sequence) as old
-      from (select sequence, at_ms from ${words.entries} where account_id = ${words.accountId}
-        and sequence > ${words.afterSequence} order by sequence limit ${words.rowsMax}) as newer
-    ) as counted
-    where old > 0 order by old desc, sequence limit 1`;
-}
-
 /** How many of the entries' rows have a time that is not before `beforeMs`. */
 export function countMisdated(rows: readonly Row[], beforeMs: number): number {
   return rows.filter((entry) => numberOf(entry, "at_ms") >= beforeMs).length;

@@ -1,6 +1,5 @@
 import type { AdministrationOperations } from "./administration/definitions.ts";
 import type { PresentedKey } from "./api-key.ts";
-import type { CheckpointOrder, CheckpointStep } from "./roll-up.ts";
 import type { KeyScope } from "./records.ts";
 import type { AccountId, KeyId, RequestId } from "./scalars.ts";
 import type { Admission, AdmitOrder, Caller, GivenBack, Settled, Settlement } from "./ledger.ts";
@@ -59,8 +58,6 @@ export interface StoreOperations extends AdministrationOperations {
   callerAccount(caller: Pick<Caller, "accountId" | "keyId">, nowMs: number): CallerAccount;
   /** Reads one snapshot, a piece of rows at a time. */
   verify(order: VerifyOrder, nowMs: number): VerifyReport;
-  /** At most limits.checkpointEntriesMax entries a call. */
-  checkpoint(order: CheckpointOrder, nowMs: number): CheckpointStep;
 }
 
 /** The name of one operation. */

@@ -15,6 +15,7 @@ import {
   readArchivable,
 } from "../archive/archive-receipts.ts";
 import { listAudit } from "./audit.ts";
+import { checkpoint } from "./checkpoint-administration.ts";
 import { countCharges } from "./budget-administration.ts";
 import { creditAccount } from "./credit-administration.ts";
 import type { Change, ChangeContext, ChangedBy } from "./changed-by.ts";
@@ -107,6 +108,7 @@ const changes = {
   changeAccount,
   changeKey,
   changePriceList,
+  checkpoint,
   createAccount,
   createFirstAccount,
   createFirstOperator,

@@ -25,10 +25,10 @@ export type LockName = "first" | "external-id";
 export type OperatorMovement = {
   readonly accountId: AccountId;
   readonly amountNanos: CreditNanos;
-  readonly actor: Actor;
+  readonly actor: Actor | "operator";
   readonly note: string | null;
 } & (
-  | { readonly kind: "credit"; readonly known: null }
+  | { readonly kind: "credit" | "checkpoint"; readonly known: null }
   | {
       readonly kind: CreditKind;
       /** `reference`: a name that no other entry of the account has. `receipt`: the request whose charge a refund gives back. */

@@ -3,7 +3,6 @@ import { openAdmit, type AdmitRules } from "./admit.ts";
 import { openAuthorize } from "./authorize.ts";
 import { retryUntilServerIsUp, type StartWait } from "./await-server.ts";
 import { openBooks } from "./reports.ts";
-import { openCheckpoint } from "./checkpoint.ts";
 import { type Clock, type Database, type DatabaseSettings, openDatabase } from "./database.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
 import type {
@@ -118,7 +117,6 @@ function openOperations(
     ...openResolve(database, { busyMs, clock, leaseMs, onGroup, presence }),
     ...administration,
     ...openBooks(database, settings, clock),
-    checkpoint: openCheckpoint(database, clock),
     verify: openVerify(database),
     async check() {
       await database.query(writeCheck);

@@ -7,7 +7,6 @@ import { giveTicketBack, openAdmit, type AdmitRules } from "./admit.ts";
 import { openKeyGate } from "./authorize.ts";
 import { openBudgets } from "./budgets.ts";
 import { openBooks } from "./reports.ts";
-import { openCheckpoint } from "./checkpoint.ts";
 import { limits } from "../../limits.ts";
 import { memoryPath, openGuardedDatabase, type DatabaseSettings } from "./database.ts";
 import { faultKind } from "./fault.ts";
@@ -130,7 +129,6 @@ function openOperations(
     ...administration,
     ...openBooks(database, settings),
     verify: openVerify(database),
-    checkpoint: openCheckpoint(database, accounts),
     check: openCheck(database),
   };
 }
