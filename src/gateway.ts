@@ -239,7 +239,8 @@ function openReports(
   async function openOnce(path: string): Promise<StoreLedger> {
     const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
     try {
-      return await openSqliteLedger({ path, synchronous, ...ledgerRules(config) }, parts);
+      const settings = { path, synchronous, ...ledgerRules(config), yields: true } as const;
+      return await openSqliteLedger(settings, parts);
     } catch (error) {
       // The next report tries again.
       opening = null;

@@ -297,6 +297,8 @@ export const limits = {
   usageRowsMax: 10_000,
   /** Sums that a page reads to make them, which may be of shorter times: a year of quarters of an hour. */
   usageRowsReadMax: 40_000,
+  /** What of a report goes to a socket in one turn of the event loop. */
+  reportPieceBytes: 65_536,
   /** Times that are read first where each may have many rows: they tell how many more fit. */
   usageTimesFirst: 8,
   /** Requests of a page that is put together from receipts, or from parts of days: a third of a second of CPU on SQLite. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context, TypedResponse } from "hono";
 import type { ChangedBy } from "../ledger/administration/changed-by.ts";
@@ -8,6 +9,7 @@ import type { LedgerAdministration } from "../ledger/ledger.ts";
 import type { FileType } from "../ledger/receipt-file.ts";
 import { findUnstorable, isStorable, unstorableWords } from "../ledger/storable-text.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
+import { limits } from "../limits.ts";
 import { versionOf } from "./if-match.ts";
 import { ProblemError } from "./problem.ts";
 import { leastRoles, mayAct, type OperationId } from "./roles.ts";
@@ -174,13 +176,24 @@ export function answerText({
 }: {
   readonly text: Uint8Array;
 }): TypedResponse<never, 200, "json"> {
-  const headers = { "content-type": "application/json" };
-  // As with `answerFile`, of whose text the route's type knows nothing.
-  return new Response(new Uint8Array(text), { headers }) as unknown as TypedResponse<
-    never,
-    200,
-    "json"
-  >;
+  const length = String(text.byteLength);
+  return answerWith(piecesOf(text), {
+    "content-type": "application/json",
+    "content-length": length,
+  });
+}
+
+/** Megabytes at once would keep the event loop from streams for as long as the socket takes them. */
+function piecesOf(text: Uint8Array): ReadableStream<Uint8Array> {
+  let from = 0;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (from > 0) await setImmediate();
+      controller.enqueue(text.subarray(from, from + limits.reportPieceBytes));
+      from += limits.reportPieceBytes;
+      if (from >= text.byteLength) controller.close();
+    },
+  });
 }
 
 function ensureRole(context: OperatorContext, operationId: OperationId): void {

@@ -77,8 +77,16 @@ const table: Readonly<Record<string, Allowance>> = {
   "timers.ts": { folders: [], modules: [] },
   "new-id.ts": { folders: [], modules: ["nanoid"] },
   "worker-url.ts": { folders: [], modules: [] },
+  "yield-to-streams.ts": { folders: [], modules: ["node:fs", "node:os"] },
 };
-const sharedFiles = ["limits.ts", "failure.ts", "timers.ts", "new-id.ts", "worker-url.ts"];
+const sharedFiles = [
+  "limits.ts",
+  "failure.ts",
+  "timers.ts",
+  "new-id.ts",
+  "worker-url.ts",
+  "yield-to-streams.ts",
+];
 // Each package has one home, so that replacing it touches one folder.
 const packageHomes: Readonly<Record<string, string>> = {
   "node-llama-cpp": "../engine/",

@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { getPriority } from "node:os";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteLedger } from "../../src/ledger/sqlite/sqlite-ledger.ts";
@@ -372,6 +374,18 @@ const everything: UsageQuery = {
   untilMs: null,
   timezone: "UTC",
 };
+
+it.runIf(process.platform === "linux").each(stores.filter(([, , isThere]) => isThere))(
+  "%s is asked by a thread that lets streams go first",
+  async (_name, open) => {
+    const threads = (): readonly string[] => readdirSync("/proc/self/task");
+    await using opened = await open();
+    const before = threads();
+    await opened.ledger.printUsage({ ...everything, form: "application/json" });
+    const begun = threads().filter((id) => !before.includes(id));
+    expect(begun.map((id) => getPriority(Number(id)))).toContain(Math.min(getPriority() + 10, 19));
+  },
+);
 
 it.skipIf(!postgresTests)(
   "a fault of the server is told as it was, also by the thread of reports",

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { OperatorError } from "../operator-error.ts";
 import { StoreFault } from "../store-fault.ts";
+import { yieldToStreams } from "../../yield-to-streams.ts";
 import { openAdministration } from "./administration.ts";
 import { type DatabaseSettings, openDatabase } from "./database.ts";
 import { storeFault } from "./fault.ts";
@@ -8,6 +9,7 @@ import type { ReportAnswer, ReportError, ReportOrder } from "./threaded-reports.
 
 // The thread that reads reports which are many rows: they become text here, and the event loop passes bytes on.
 
+yieldToStreams();
 // `openThreadedReports` gave it.
 const settings = workerData as DatabaseSettings;
 const database = openDatabase({ ...settings, connections: 1 });
@@ -21,7 +23,11 @@ parentPort?.on("message", ({ argument, id }: ReportOrder) => {
 });
 
 function send(answer: ReportAnswer): void {
-  parentPort?.postMessage(answer);
+  parentPort?.postMessage(answer, "value" in answer ? transfersOf(answer.value) : []);
+}
+
+function transfersOf(value: Awaited<ReturnType<typeof printUsage>>): ArrayBuffer[] {
+  return typeof value === "string" ? [] : [value.text.buffer];
 }
 
 function errorToData(error: unknown): ReportError {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { AdmitOrder, GivenBack } from "../ledger.ts";
 import type { StoreClient } from "../store-operations.ts";
 import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
-import { prepareFolder, unusable } from "./database.ts";
+import { memoryPath, prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import { openChannelLine, type WriterChannel } from "./channel-line.ts";
 import type { StoreSettings } from "./store.ts";
@@ -34,11 +34,47 @@ export async function openSqliteLedger(
   settings: SqliteLedgerSettings,
   parts: SqliteLedgerParts,
 ): Promise<SqliteLedger> {
-  if (parts.serves !== true)
-    return openLedgerOver(await connectStore(openThreadLine(settings), parts), parts);
+  if (parts.serves !== true) {
+    const client = await connectStore(openThreadLine(settings), parts);
+    return openLedgerOver(withReports(client, settings, parts), parts);
+  }
   if (parts.writer !== undefined) return openBesideWriter(settings.path, parts, parts.writer);
   const { client } = await openSqliteWriter(settings, parts);
   return openLedgerOver(client, parts);
+}
+
+/** Usage is read by a thread of its own, which opens the file with the first question and whose priority is lower. */
+function withReports(
+  client: StoreClient,
+  settings: SqliteLedgerSettings,
+  { now }: SqliteLedgerParts,
+): StoreClient {
+  if (settings.yields === true || settings.path === memoryPath) return client;
+  let opening: Promise<StoreClient> | null = null;
+  async function open(): Promise<StoreClient> {
+    try {
+      return await connectStore(openThreadLine({ ...settings, yields: true }), { now });
+    } catch (error) {
+      // The next question tries again.
+      opening = null;
+      throw error;
+    }
+  }
+  return {
+    async call(name, argument) {
+      const isReport = name === "printUsage";
+      return (isReport ? await (opening ??= open()) : client).call(name, argument);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([
+        client[Symbol.asyncDispose](),
+        opening?.then(
+          (opened) => opened[Symbol.asyncDispose](),
+          () => {},
+        ),
+      ]);
+    },
+  };
 }
 
 function openLedgerOver(client: StoreClient, parts: SqliteLedgerParts): SqliteLedger {

@@ -28,6 +28,8 @@ import { noTurn, openWriteTurn, type WriteTurn } from "./write-turn.ts";
 /** Where the store is and what it decides by. */
 export interface StoreSettings extends DatabaseSettings, AdmitRules {
   readonly requestsPerMinute: number;
+  /** Its thread reads reports alone, which lets everything else go first. */
+  readonly yields?: true;
 }
 
 /** The synchronous core: no thread, no clock, no randomness of its own, so that a simulation can run it alone. */

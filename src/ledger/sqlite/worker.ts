@@ -14,6 +14,7 @@ import {
   type NumberedCall,
   type ToWorker,
 } from "./thread-messages.ts";
+import { yieldToStreams } from "../../yield-to-streams.ts";
 import { isLight, openStore, type SqliteStore, type StoreSettings } from "./store.ts";
 
 // The thread that owns the ledger's file. Group commit: whatever has queued up while the last commit waited for the
@@ -21,8 +22,9 @@ import { isLight, openStore, type SqliteStore, type StoreSettings } from "./stor
 
 function serve(port: MessagePort, settings: StoreSettings): void {
   const send = (message: FromWorker): void => {
-    port.postMessage(message);
+    port.postMessage(message, settings.yields === true ? transfersOf(message) : []);
   };
+  if (settings.yields === true) yieldToStreams();
   let store: SqliteStore;
   try {
     store = openStore(settings);
@@ -50,6 +52,18 @@ function serve(port: MessagePort, settings: StoreSettings): void {
     port.close();
   });
   send({ type: "open" });
+}
+
+/** Texts of reports, which are not copied. */
+function transfersOf(message: FromWorker): ArrayBuffer[] {
+  if (message.type !== "answers") return [];
+  return message.answers.flatMap((answer) => {
+    if (!("value" in answer) || typeof answer.value !== "object" || answer.value === null)
+      return [];
+    return "text" in answer.value && answer.value.text instanceof Uint8Array
+      ? [answer.value.text.buffer]
+      : [];
+  });
 }
 
 /** Takes every call that waits on the port, in order; returns whether `close` was among the messages. */

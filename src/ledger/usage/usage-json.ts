@@ -86,7 +86,7 @@ export type UsagePrint = UsageQuery & { readonly form: UsageForm };
 
 /** A page as it is answered, and where the next one begins; null: it was the last. */
 export interface UsageText {
-  readonly text: Uint8Array;
+  readonly text: Uint8Array<ArrayBuffer>;
   readonly nextMs: number | null;
 }
 
