@@ -1,4 +1,6 @@
-import { misuse, type Outcome } from "./command.ts";
+import { formatCredit, parseCredit } from "../admission/price.ts";
+import { limits } from "../limits.ts";
+import { CommandError, misuse, type Outcome } from "./command.ts";
 import { ofEachAccount } from "./of-each-account.ts";
 import { readFutureTime, readTime } from "./read-time.ts";
 
@@ -15,8 +17,8 @@ export interface ApiCall {
   readonly body?: Json | ((now: Json) => Json);
   /** What of the answer the command prints; absent: all of it. */
   readonly shown?: (answer: Json) => unknown;
-  /** What a table on a terminal has of each row; absent: its members that are no objects. */
-  readonly cells?: (row: Json) => Json;
+  /** The rows of its table on a terminal; absent: those of a list, with their members that are no objects. */
+  readonly rows?: (json: unknown) => readonly Json[];
   /** Of a list: only its first page. */
   readonly onePage?: boolean;
   /** Asked again and again until the answer is no longer `running`. */
@@ -74,32 +76,42 @@ export const apiCalls: Readonly<
   "account disable": ([id = ""]) => changeOf(account(id), { status: "disabled" }),
   "account enable": ([id = ""]) => changeOf(account(id), { status: "active" }),
   "account price": ([id = "", list]) => changeOf(account(id), { price_list: list }),
-  "price list": () => ({ method: "GET", path: "/price_lists", shown: dataOf }),
-  "price show": ([name = ""]) => ({ method: "GET", path: priceList(name) }),
+  "price list": () => ({ method: "GET", path: "/price_lists", shown: dataOf, rows: priceRows }),
+  "price show": ([name = ""]) => ({ method: "GET", path: priceList(name), rows: priceRows }),
   "price create": ([name], options) => ({
     method: "POST",
     path: "/price_lists",
     body: { name, prices: [pricesOf(options)] },
+    rows: priceRows,
   }),
   "price change": ([name = ""], options) => {
     const given = pricesOf(options);
     const prices = (now: Json): Json => ({
       prices: [...pricesBut(now, given.effective_from), given],
     });
-    return { method: "PATCH", path: priceList(name), body: prices };
+    return { method: "PATCH", path: priceList(name), body: prices, rows: priceRows };
   },
   "price remove": ([name = ""], { from }) => {
-    const prices = (now: Json): Json => ({ prices: pricesBut(now, timeOver(from, "--from")) });
-    return { method: "PATCH", path: priceList(name), body: prices };
+    const time = timeOver(from, "--from");
+    const prices = (now: Json): Json => {
+      const left = pricesBut(now, time);
+      if (now["version"] === 0 || left.length < pricesIn(now).length) return { prices: left };
+      throw new CommandError(
+        "not_found",
+        1,
+        `${name} has no prices from ${String(time)} on. \`tributary price show ${JSON.stringify(name)}\` shows from when its prices hold.`,
+      );
+    };
+    return { method: "PATCH", path: priceList(name), body: prices, rows: priceRows };
   },
-  "key create": ([id = ""], { expires, name, scopes, ...limits }) => ({
+  "key create": ([id = ""], { expires, name, scopes, ...options }) => ({
     method: "POST",
     path: `${account(id)}/keys`,
     body: {
       name,
       scopes: scopes?.split(","),
       expires_at: timeToCome(expires),
-      limits: some(limitsOf(limits)),
+      limits: some(limitsOf(options)),
     },
     shown: (made) => withSecret(made, "key"),
   }),
@@ -144,10 +156,11 @@ export const apiCalls: Readonly<
     path: `${webhook(id)}/deliveries?${queryOf({ limit, state })}`,
     shown: dataOf,
     onePage: true,
-    cells: ({ event, ...row }) => {
-      const { id: name, type } = event as Json;
-      return { event: name, type, ...row };
-    },
+    rows: (json) =>
+      (json as readonly Json[]).map(({ event, ...row }) => {
+        const { id: name, type } = event as Json;
+        return { event: name, type, ...row };
+      }),
   }),
   "webhook resend": ([id = "", event = ""]) => ({
     method: "POST",
@@ -212,14 +225,40 @@ export const apiCalls: Readonly<
 /** Prices as the options of a command name them. */
 function pricesOf(options: Options) {
   const { cachedInput, from, input, output } = options;
-  const effectiveFrom = timeToCome(from, "--from");
-  return { input, cached_input: cachedInput, output, effective_from: effectiveFrom };
+  return {
+    input: priceOf(input, "--input"),
+    cached_input: priceOf(cachedInput, "--cached-input"),
+    output: priceOf(output, "--output"),
+    effective_from: timeToCome(from, "--from"),
+  };
+}
+
+function priceOf(text: string | undefined, option: string): string | undefined {
+  const nanos = text === undefined ? 0n : parseCredit(text);
+  if (nanos !== null && nanos >= 0n && nanos <= limits.priceNanosMax) return text;
+  throw misuse(
+    `${option} ${JSON.stringify(text)} is no price: write credits for a million tokens, 0 to ${formatCredit(limits.priceNanosMax)}, with at most 9 decimals.`,
+  );
+}
+
+function pricesIn({ prices }: Json): readonly Json[] {
+  return prices as readonly Json[];
 }
 
 /** The prices of a list but those that hold from that time on. */
-function pricesBut({ prices }: Json, from: string | undefined): readonly unknown[] {
-  const all = prices as readonly { readonly effective_from: string | null }[];
-  return all.filter((price) => price.effective_from !== from);
+function pricesBut(list: Json, from: string | undefined): readonly Json[] {
+  return pricesIn(list).filter((price) => price["effective_from"] !== from);
+}
+
+/** A row for each time from which other prices hold, of one list or several. */
+function priceRows(json: unknown): readonly Json[] {
+  return [json].flat().flatMap((list) =>
+    pricesIn(list as Json).map(({ effective_from: from, ...price }) => ({
+      name: (list as Json)["name"],
+      from: from ?? "the settings",
+      ...price,
+    })),
+  );
 }
 
 function withSecret(made: Json, name: "key" | "token"): Json {

@@ -64,24 +64,31 @@ async function makeCall(ask: Ask, call: ApiCall): Promise<Outcome> {
   const { body, method, path, shown = (answer: Json) => answer, until } = call;
   const now = typeof body === "function" ? await read(ask, path) : {};
   const sent = typeof body === "function" ? body(now as Json) : body;
+  const version = Number((now as Json)["version"] ?? 0);
   const begun = await read(ask, path, {
     method,
-    ...(sent === undefined
-      ? {}
-      : { body: JSON.stringify(sent), headers: { "content-type": "application/json" } }),
+    ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
+    headers: {
+      ...(sent === undefined ? {} : { "content-type": "application/json" }),
+      // Of two commands at once that change what they have read, the second is refused.
+      ...(version === 0 ? {} : { "if-match": `"${String(version)}"` }),
+    },
   });
   const first = until === undefined ? begun : await ended(ask, until);
   if (call.outcome !== undefined) return call.outcome(first);
   let json = shown(first as Json);
-  if (!Array.isArray(json)) return { json, text: linesOf(json as Json) };
+  if (!Array.isArray(json))
+    return {
+      json,
+      text: call.rows === undefined ? linesOf(json as Json) : tableOf(call.rows(json)),
+    };
   let { next_cursor: next } = first as Json;
   while (typeof next === "string" && call.onePage !== true) {
     const page = (await read(ask, `${path}?cursor=${next}`)) as Json;
     json = [...(json as readonly unknown[]), ...(shown(page) as readonly unknown[])];
     next = page["next_cursor"];
   }
-  const rows = json as readonly Json[];
-  return { json, text: tableOf(call.cells === undefined ? rows : rows.map(call.cells)) };
+  return { json, text: tableOf(call.rows?.(json) ?? (json as readonly Json[])) };
 }
 
 /** What a path answers of something once it does not run any more. */

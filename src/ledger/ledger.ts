@@ -232,11 +232,10 @@ export interface PriceAdministration {
     readonly name: string;
     readonly prices: readonly AskedPrices[];
   }): Promise<PriceList>;
-  /** `prices` take the place of all that have not begun; null: they stay. `version`: what it has to have still, or null. */
+  /** `prices` take the place of all that have not begun; null: they stay. */
   changePriceList(list: {
     readonly name: string;
     readonly prices: readonly AskedPrices[] | null;
-    readonly version: number | null;
   }): Promise<PriceList>;
 }
 

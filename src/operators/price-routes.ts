@@ -64,7 +64,6 @@ export function addPriceRoutes(app: OperatorApp, { prices }: { readonly prices: 
     const changed = await ledger.changePriceList({
       name: context.req.valid("param").name,
       prices: given === undefined ? null : askedPricesOf(given),
-      version: null,
     });
     return context.json(priceListToJson(changed), 200);
   });

@@ -289,8 +289,10 @@ describe.each([
       prices: [one, from(at, 2, 2), from(at + 1_000, 3, 3)],
     });
     stage.nowMs = at;
-    const change = (given: readonly ReturnType<typeof from>[], version: number | null = null) =>
-      ledger.changePriceList({ name: "team", prices: given, version });
+    const change = (given: readonly ReturnType<typeof from>[], ifVersion: number | null = null) =>
+      ledger
+        .administer({ actor: "user:ann", once: null, ifVersion })
+        .changePriceList({ name: "team", prices: given });
     expect(await message(change([from(at, 2, 3)]))).toContain("is in the past");
     expect(await message(change([from(at - 1, 2, 2)]))).toContain("is in the past");
     expect(await message(change([from(null, 9, 9)]))).toContain("is in the past");
@@ -327,7 +329,7 @@ describe.each([
     expect(await make("team", ...many)).toContain("at most 200 prices");
     expect(await make("team", from(null, 1, 1))).toBe("done");
     expect(await make("team", from(null, 1, 1))).toContain("already");
-    const change = { prices: null, version: null };
+    const change = { prices: null };
     expect(await refusal(ledger.changePriceList({ name: "nope", ...change }))).toBe("not_found");
     expect(await message(ledger.changePriceList({ name: "default", ...change }))).toContain(
       "Make it first",
@@ -365,7 +367,7 @@ describe.each([
     stage.nowMs += 5;
     expect(await stage.ledger.administer(by).createPriceList(asked)).toEqual(made);
     const later = [from(begin + 100, 2, 8)];
-    await stage.ledger.changePriceList({ name: "team", prices: later, version: null });
+    await stage.ledger.changePriceList({ name: "team", prices: later });
     const query = { actor: null, action: null, target: "team", sinceMs: null, untilMs: null };
     const rows = await stage.ledger.listAudit({ ...query, before: null, rowsMax: 9 });
     const first = "from 1970-01-01T00:16:40.000Z: input 1, cached input 0.1, output 4";

@@ -105,7 +105,7 @@ export function priceCallOf(
   }));
   return what.type === "prices-made"
     ? { name: "createPriceList", argument: { name: what.list, prices } }
-    : { name: "changePriceList", argument: { name: what.list, prices, version: null } };
+    : { name: "changePriceList", argument: { name: what.list, prices } };
 }
 
 interface AskedPrices {

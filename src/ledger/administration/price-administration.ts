@@ -111,26 +111,19 @@ export function* createPriceList(
   return { name, version: 1, createdAtMs: context.nowMs, prices };
 }
 
-/**
- * Puts `prices` in the place of all that have not begun. Those that have begun stay, and may be among `prices` as they are.
- * `version`: what the list has to have still; null: whatever it has.
- */
+/** Puts `prices` in the place of all that have not begun. Those that have begun stay, and may be among `prices` as they are. */
 export function* changePriceList(
-  order: {
-    readonly name: string;
-    readonly prices: readonly AskedPrices[] | null;
-    readonly version: number | null;
-  },
+  order: { readonly name: string; readonly prices: readonly AskedPrices[] | null },
   context: ChangeContext,
 ): Steps<PriceList> {
-  const { name, version } = order;
+  const { name } = order;
   const row = yield* askOne(
     `select ${columns} from tributary.price_list where name = $1 for no key update`,
     name,
   );
   if (row === null) throw unknownPriceList(name);
   const before = yield* withPrices(row);
-  ensureVersion(before.version, { ...context, ifVersion: version ?? context.ifVersion ?? null });
+  ensureVersion(before.version, context);
   if (order.prices === null) return before;
   const begun = before.prices.filter((price) => hasBegun(price, context));
   const asked = dated(order.prices, context.nowMs);
