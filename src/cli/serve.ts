@@ -138,7 +138,7 @@ async function openOperators(
       prices: config.prices,
       privateAddresses: config.webhookPrivate,
       clientOf: openClientAddresses({ ...config, host: config.operator.host }),
-      onLifecycle: (event, fields) => telemetry.lifecycle(event, fields),
+      telemetry,
       onFailure: ({ cause, requestId }) => telemetry.failed({ requestId, code: "internal", cause }),
     });
     telemetry.lifecycle("operators listening", { address: operators.url });

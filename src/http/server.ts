@@ -49,7 +49,7 @@ export async function listen(service: Service, address: ListenAddress): Promise<
   const opened = await openHttpServer(address, handle, {
     options: serverOptions,
     timers: service.timers,
-    onLifecycle: (event, fields) => service.telemetry.lifecycle(event, fields),
+    telemetry: service.telemetry,
   });
   const { server } = opened;
   // Without this listener, Node answers `100 continue` before the key has been checked.

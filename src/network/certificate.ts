@@ -52,7 +52,13 @@ export interface CertificateWatchParts {
   readonly timers: Timers;
   /** Takes the new pair; what is open keeps the one that it has. */
   readonly use: (certificate: Certificate) => void;
-  readonly onLifecycle: (event: string, fields: Readonly<Record<string, string>>) => void;
+  readonly telemetry: CertificateTelemetry;
+}
+
+/** Hears what becomes of a listener's certificate. */
+export interface CertificateTelemetry {
+  certificateUsed(facts: { readonly file: string; readonly validTo: string }): void;
+  lifecycle(event: string, fields: Readonly<Record<string, string>>): void;
 }
 
 /**
@@ -62,13 +68,18 @@ export interface CertificateWatchParts {
 export function watchCertificate(
   files: CertificateFiles,
   first: Certificate,
-  { onLifecycle, timers, use }: CertificateWatchParts,
+  { telemetry, timers, use }: CertificateWatchParts,
 ): Disposable {
   let current = first;
   let trouble = "";
   let closed = false;
   let timer: unknown;
 
+  function tellUse(): { readonly file: string; readonly validTo: string } {
+    const facts = { file: files.certificateFile, validTo: current.validTo };
+    telemetry.certificateUsed(facts);
+    return facts;
+  }
   async function look(): Promise<void> {
     try {
       const found = await readCertificate(files);
@@ -77,12 +88,12 @@ export function watchCertificate(
       if (found.cert.equals(current.cert) && found.key.equals(current.key)) return;
       use(found);
       current = found;
-      onLifecycle("certificate loaded", { file: files.certificateFile, validTo: found.validTo });
+      telemetry.lifecycle("certificate loaded", tellUse());
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (closed || reason === trouble) return;
       trouble = reason;
-      onLifecycle("certificate not loaded", { reason, validTo: current.validTo });
+      telemetry.lifecycle("certificate not loaded", { reason, validTo: current.validTo });
     }
   }
   function lookLater(): void {
@@ -92,6 +103,7 @@ export function watchCertificate(
       });
     }, limits.certificateLookMs);
   }
+  tellUse();
   lookLater();
   return {
     [Symbol.dispose]() {

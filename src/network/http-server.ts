@@ -34,7 +34,7 @@ export async function openHttpServer(
   parts: {
     readonly options: ServerOptions;
     readonly timers: Timers;
-    readonly onLifecycle: CertificateWatchParts["onLifecycle"];
+    readonly telemetry: CertificateWatchParts["telemetry"];
   },
 ): Promise<HttpServer> {
   if (tls === null) return { server: createServer(parts.options, handle), [Symbol.dispose]() {} };

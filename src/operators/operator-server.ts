@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { limits } from "../limits.ts";
+import type { CertificateTelemetry } from "../network/certificate.ts";
 import {
   type ListenAddress,
   listenAt,
@@ -32,7 +33,7 @@ export interface OperatorServerParts extends Pick<
   /** Metrics in the Prometheus text format. */
   readonly metrics: () => Promise<Uint8Array>;
   /** Hears what becomes of the listener's certificate. */
-  readonly onLifecycle: (event: string, fields: Readonly<Record<string, string>>) => void;
+  readonly telemetry: CertificateTelemetry;
   /** Answers what a browser asks for beside the API: the console, and what its playground generates; false: neither. */
   readonly page: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
@@ -74,7 +75,7 @@ export async function listenForOperators(
         else send(response, problemOf(cause), requestId);
       });
     },
-    { options: serverOptions, timers: quietTimers, onLifecycle: parts.onLifecycle },
+    { options: serverOptions, timers: quietTimers, telemetry: parts.telemetry },
   );
   async function serveApi(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const listener = await (api ??= loadApi(apiParts));

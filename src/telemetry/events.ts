@@ -63,6 +63,8 @@ export interface Telemetry {
   ledgerRetry(facts: { readonly operation: string; readonly cause: unknown }): void;
   /** The ledger cannot be written: `/readyz` fails. One line, until it can be written again. */
   notReady(facts: { readonly reason: string; readonly cause: unknown }): void;
+  /** A listener shows this certificate from now on. */
+  certificateUsed(facts: { readonly file: string; readonly validTo: string }): void;
   /** A change of the service's own state, such as "listening", "draining", "model loaded". */
   lifecycle(
     event: string,

@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { GenerationFacts, RequestFacts } from "./events.ts";
 import { combineLabels, type knownLabels } from "./known-labels.ts";
 
@@ -69,6 +69,12 @@ export function addServiceMetrics(registry: Registry) {
     ledgerCommits: histogram(metricNames.ledgerCommits, ledgerBuckets, []),
     ledgerGroups: histogram(metricNames.ledgerGroups, [1, 2, 4, 8, 16, 32, 64, 128, 256], []),
     events: counter(metricNames.events, "event"),
+    certificateEnds: new Gauge({
+      ...metricNames.certificateEnds,
+      labelNames: ["file"],
+      aggregator: "min",
+      registers,
+    }),
   };
 }
 
@@ -143,6 +149,10 @@ const metricNames = {
   events: {
     name: "tributary_events_total",
     help: "Events of the ledger that this process gave out to webhooks, by type.",
+  },
+  certificateEnds: {
+    name: "tributary_certificate_expiry_timestamp_seconds",
+    help: "When the certificate ends that a listener shows, by its file, in seconds since 1970.",
   },
 } as const satisfies Record<string, Naming>;
 

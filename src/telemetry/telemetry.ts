@@ -117,8 +117,10 @@ export function openTelemetry(options: TelemetryOptions): ServiceTelemetry {
 function ofMetricsAlone(
   registry: Registry,
   metrics: ServiceMetrics,
-): Omit<ServiceTelemetry, keyof Telemetry | typeof Symbol.dispose> {
+): Omit<ServiceTelemetry, Exclude<keyof Telemetry, "certificateUsed"> | typeof Symbol.dispose> {
   return {
+    certificateUsed: ({ file, validTo }) =>
+      metrics.certificateEnds.set({ file }, Date.parse(validTo) / 1_000),
     ledgerAnswered: (step, ms) => metrics.ledgerAnswers.observe({ step }, ms / 1_000),
     ledgerCommitted({ calls, ms }) {
       metrics.ledgerGroups.observe(calls);

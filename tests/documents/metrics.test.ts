@@ -52,6 +52,7 @@ async function tellEverything(): Promise<{
   telemetry.leasesLost({ count: 1 });
   telemetry.reservationsExpired({ count: 1 });
   telemetry.ledgerRetry({ operation: "settle", cause: null });
+  telemetry.certificateUsed({ file: "cert.pem", validTo: "2030-01-01T00:00:00.000Z" });
   telemetry.notReady({ reason: "x", cause: null });
   return { metrics: await telemetry.metricsText(), lines };
 }

@@ -1,14 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Agent, request } from "undici";
 import { expect, test } from "vitest";
 import { parseCredit } from "../../src/admission/price.ts";
 import { type Program, startProgram } from "../cli/start-program.ts";
+import { makeCertificate } from "../doubles/make-certificate.ts";
 import { delta, finish, startScriptedDeployment } from "../doubles/scripted-deployment.ts";
 import { rowsOf, readDocument } from "../documents/tables.ts";
 import { openOperatorLedger } from "../service/operator-ledger.ts";
-import { configOf, formats, post } from "../service/start-service.ts";
+import { configOf, formats } from "../service/start-service.ts";
 import { promtool, prometheusFolder, startPrometheus } from "./prometheus.ts";
 
 // A service as an operator runs it, what Prometheus says of its metrics, and what deploy/ makes of them.
@@ -42,14 +44,22 @@ async function startRun(): Promise<Run> {
           finish("stop"),
         ],
   );
+  const made = makeCertificate({ name: "llm.test" });
+  const [certificate, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(certificate, made.cert);
+  writeFileSync(keyFile, made.key);
+  const agent = new Agent({ connect: { ca: made.cert } });
+  opened.defer(() => agent.close());
   const environment = {
+    TRIBUTARY_TLS_CERTIFICATE_FILE: certificate,
+    TRIBUTARY_TLS_KEY_FILE: keyFile,
     TRIBUTARY_PORT: "0",
     TRIBUTARY_DATA_DIR: folder,
     TRIBUTARY_DEPLOYMENT_URL: deployment.url,
     TRIBUTARY_FIRST_ACCOUNT: "none",
   };
   const program: Program = opened.use(startProgram(["serve", "--json"], folder, environment));
-  const [, url = ""] = await program.waitFor(/"url":"(http:[^"]+)".*"listening"/);
+  const [, url = ""] = await program.waitFor(/"url":"(https:[^"]+)".*"listening"/);
   const [, operators = ""] = await program.waitFor(/"address":"(http:[^"]+)"/);
   const ledger = opened.use(await openOperatorLedger(configOf(environment)));
   const newKey = async (credit: string): Promise<string> => {
@@ -57,20 +67,29 @@ async function startRun(): Promise<Run> {
     return (await ledger.createKey(account.id, "test")).secret;
   };
   const [key, poor] = [await newKey("100"), await newKey("0.000001")];
+  const ask = async (path: string, body: object, secret: string): Promise<void> => {
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+    const sent = {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+      dispatcher: agent,
+    } as const;
+    await (await request(url + path, sent)).body.text();
+  };
   const owned = opened.move();
   return {
     operators,
     async askOnce() {
       for (const { body, path } of formats)
-        for (const stream of [true, false])
-          await (await post(url + path, { ...body, stream }, { key })).text();
+        for (const stream of [true, false]) await ask(path, { ...body, stream }, key);
       const [{ body, path }] = formats;
-      await (await post(url + path, body, { key: poor })).text();
-      await (await post(url + path, body, { key: "none" })).text();
+      await ask(path, body, poor);
+      await ask(path, body, "none");
       // An event of the ledger, and a refusal of the deployment.
       await newKey("1");
       const refused = { ...body, messages: [{ role: "user", content: refusedWord }] };
-      await (await post(url + path, refused, { key })).text();
+      await ask(path, refused, key);
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -77,7 +77,11 @@ it("a process asks its own listener under TLS, whatever name its certificate has
   const tls = { certificateFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
   writeFileSync(tls.certificateFile, made.cert);
   writeFileSync(tls.keyFile, made.key);
-  const parts = { options: {}, timers: openManualTimers(), onLifecycle: () => undefined };
+  const parts = {
+    options: {},
+    timers: openManualTimers(),
+    telemetry: { certificateUsed() {}, lifecycle() {} },
+  };
   using opened = await openHttpServer({ tls }, (_request, response) => response.end("safe"), parts);
   servers.push(opened.server);
   await listenAt(opened.server, { host: "127.0.0.1", port: 0 });

@@ -262,7 +262,7 @@ test("metrics that cannot be made are answered 500, and the listener goes on", a
       page: () => Promise.reject(new Error("no page")),
       privateAddresses: "refuse",
       clientOf: () => "127.0.0.1",
-      onLifecycle: () => {},
+      telemetry: { certificateUsed() {}, lifecycle() {} },
       version: "1.2.3",
       prices: defaultSettings.prices,
       onFailure: ({ cause }) => void failures.push(cause),

@@ -83,7 +83,7 @@ export async function startOperators({
         prices: defaultSettings.prices,
         privateAddresses: "refuse",
         clientOf: () => "127.0.0.1",
-        onLifecycle: () => {},
+        telemetry: { certificateUsed() {}, lifecycle() {} },
         ...(timers === undefined ? {} : { timers }),
         onFailure: ({ cause }) => void failures.push(cause),
       },

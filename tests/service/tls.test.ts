@@ -19,7 +19,11 @@ const body = JSON.stringify({ stream: true, messages: [{ role: "user", content: 
 let folder: string;
 let service: TestService;
 const clock = openManualTimers();
-const [old, renewed] = ["old.test", "renewed.test"].map((name) => makeCertificate({ name }));
+/** When the old one and the renewed one end. */
+const endsMs = [4_000_000_000_000, 4_100_000_000_000] as const;
+const [old, renewed] = ["old.test", "renewed.test"].map((name, index) =>
+  makeCertificate({ name, validToMs: endsMs[index] ?? 0 }),
+);
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-tls-"));
@@ -69,6 +73,15 @@ function nameOf({ socket }: IncomingMessage): unknown {
   return (socket as TLSSocket).getPeerCertificate().subject.CN;
 }
 
+/** The end of the listener's certificate, as its metric says it. */
+async function endSeconds(): Promise<number> {
+  const text = (await service.gateway.metrics()).toString();
+  const [, file = "", seconds = ""] =
+    /^tributary_certificate_expiry_timestamp_seconds\{file="([^"]+)"\} (\d+)$/m.exec(text) ?? [];
+  expect(file).toBe(join(folder, "cert.pem"));
+  return Number(seconds);
+}
+
 function lines(event: string): readonly string[] {
   return service.logLines.filter((line) => line.includes(`"event":"${event}"`));
 }
@@ -90,6 +103,7 @@ describe("a listener with a certificate", () => {
     );
     const stream = await ask();
     expect(nameOf(stream)).toBe("old.test");
+    expect(await endSeconds()).toBe(endsMs[0] / 1_000);
     const written = text(stream);
 
     const answers: Promise<unknown>[] = [];
@@ -113,6 +127,7 @@ describe("a listener with a certificate", () => {
     expect(seen.slice(0, 1)[0]?.[0]).toBe("old.test");
     expect(seen.slice(-8).map(([name]) => name)).toEqual(Array(8).fill("renewed.test"));
 
+    expect(await endSeconds()).toBe(endsMs[1] / 1_000);
     rest.resolve();
     expect(await written).toMatch(/before [^]*and after[^]*data: \[DONE\]/);
     expect(nameOf(stream)).toBe("old.test");

@@ -276,6 +276,7 @@ export class Replica {
       reservationsExpired() {},
       notReady() {},
       ledgerRetry() {},
+      certificateUsed() {},
       lifecycle() {},
     };
   }
