@@ -1,8 +1,9 @@
-import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import { creditKinds } from "../ledger/journal.ts";
 import type { Definitions } from "./command.ts";
 import { callHere } from "./make-call.ts";
 
-const load = { account: () => import("./account.ts"), key: () => import("./key.ts") };
+const load = { account: () => import("./account.ts") };
 
 type Call = ReturnType<typeof callHere>;
 
@@ -11,6 +12,7 @@ const none = "none takes it away";
 /** The commands about accounts: words, options and help. */
 export function addAccountCommands(definitions: Definitions): void {
   const { finish, program, shell } = definitions;
+  const call = callHere(definitions);
   const account = program
     .command("account")
     .summary("accounts and their credit")
@@ -36,7 +38,7 @@ export function addAccountCommands(definitions: Definitions): void {
     .summary("one of them")
     .description("Shows one account.")
     .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).showAccount(shell, id)));
+    .action(call);
   account
     .command("credit")
     .summary("add credit; a negative amount takes it back")
@@ -45,33 +47,31 @@ export function addAccountCommands(definitions: Definitions): void {
     )
     .argument("<ID>")
     .argument("<AMOUNT>")
-    .option("--kind <KIND>", "top_up (default), grant, refund or correction")
+    .addOption(new Option("--kind <KIND>", "top_up unless it says so").choices(creditKinds))
     .option("--note <T>", "what the journal says about it; callers see it")
     .option("--reference <T>", "a name of it, such as a payment's: a repeat adds nothing again")
     .option("--receipt <ID>", "of a refund: the request whose charge it gives back")
-    .action(async (id, amount, options) =>
-      finish(await (await load.account()).creditAccount(shell, { id, amount, ...options })),
-    );
+    .action(call);
   account
     .command("disable")
     .summary("its keys are answered 403 from the next request on")
     .description("Disables an account: its keys are answered 403 from the next request on.")
     .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).setStatus(shell, id, "disabled")));
+    .action(call);
   account
     .command("enable")
     .summary("its keys are served again")
     .description("Enables an account: its keys are served again.")
     .argument("<ID>")
-    .action(async (id) => finish(await (await load.account()).setStatus(shell, id, "active")));
+    .action(call);
   account
     .command("price")
     .summary("the price list by which it pays")
     .description("Gives an account the price list by which its requests pay from now on.")
     .argument("<ID>")
     .argument("<LIST>", "`default`, or another one of `tributary price list`")
-    .action(async (id, list) => finish(await (await load.account()).setPriceList(shell, id, list)));
-  addAccountChanges(account, callHere(definitions));
+    .action(call);
+  addAccountChanges(account, call);
 }
 
 function addAccountChanges(account: CommandUnknownOpts, call: Call): void {
@@ -108,8 +108,8 @@ function addAccountChanges(account: CommandUnknownOpts, call: Call): void {
 
 /** The same about keys. */
 export function addKeyCommands(definitions: Definitions): void {
-  const { finish, program, shell } = definitions;
-  const key = program
+  const call = callHere(definitions);
+  const key = definitions.program
     .command("key")
     .summary("API keys of an account")
     .description("API keys. The ledger keeps only a hash of each, so a key is shown once.");
@@ -123,16 +123,14 @@ export function addKeyCommands(definitions: Definitions): void {
     .option("--expires <T>", "good until T: 2026-01-31, 2026-01-31T12:00:00Z, 24h or 90d")
     .option("--requests-per-minute <N>", "never more than its account may")
     .option("--output-tokens-max <N>", "of one answer, never more than its account may")
-    .action(async (account, options) =>
-      finish(await (await load.key()).createKey(shell, account, options)),
-    );
-  addKeyChange(key, callHere(definitions));
+    .action(call);
+  addKeyChange(key, call);
   key
     .command("list")
     .summary("the keys of an account, without their secrets")
     .description("Lists the keys of an account, without their secrets.")
     .argument("<ACCOUNT>")
-    .action(async (account) => finish(await (await load.key()).listKeys(shell, account)));
+    .action(call);
   key
     .command("rotate")
     .summary("a new secret for a key, with its name, limits and receipts")
@@ -144,25 +142,25 @@ export function addKeyCommands(definitions: Definitions): void {
       "--overlap <T>",
       "for how long the old secret is still good, up to 30d; without it: no longer",
     )
-    .action(async (id, options) => finish(await (await load.key()).rotateKey(shell, id, options)));
+    .action(call);
   key
     .command("pause")
     .summary("it is answered 403 from the next request on")
     .description("Pauses a key: it is answered 403 from the next request on.")
     .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "paused")));
+    .action(call);
   key
     .command("resume")
     .summary("a paused one is served again")
     .description("Serves a paused key again.")
     .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).setKeyStatus(shell, id, "active")));
+    .action(call);
   key
     .command("revoke")
     .summary("it is answered 401 from the next request on")
     .description("Revokes a key: it is answered 401 from the next request on.")
     .argument("<KEY_ID>")
-    .action(async (id) => finish(await (await load.key()).revokeKey(shell, id)));
+    .action(call);
 }
 
 function addKeyChange(key: CommandUnknownOpts, call: Call): void {

@@ -1,6 +1,4 @@
 import { formatCredit, parseCredit } from "../admission/price.ts";
-import { entryToJson } from "../ledger/administration/entry-row.ts";
-import { creditKinds } from "../ledger/journal.ts";
 import type { Account } from "../ledger/records.ts";
 import { misuse, type Outcome, type Shell } from "./command.ts";
 import { withLedger } from "./open-ledger.ts";
@@ -12,14 +10,19 @@ export async function createAccount(
   name: string,
   options: { readonly credit: string },
 ): Promise<Outcome> {
-  const credit = readAmount(options.credit, "--credit");
+  const credit = parseCredit(options.credit);
+  if (credit === null)
+    throw misuse(
+      `--credit ${JSON.stringify(options.credit)} is no amount of credits: write it as 10 or 0.25, with at most 9 decimals.`,
+    );
   if (credit < 0n) throw misuse("--credit must not be negative.");
   return withLedger(
     shell,
     async (ledger) => {
       const account = await ledger.createAccount(name, credit);
       const next = `Make a key for it: ${shell.programName} key create ${account.id}\n`;
-      return one(account, `${describeAccount(account)}${next}`);
+      const text = `${formatTable([heads, cells(account)])}${next}`;
+      return { json: toJson(account), text };
     },
     { creates: true },
   );
@@ -35,60 +38,6 @@ export function listAccounts(shell: Shell): Promise<Outcome> {
         : formatTable([heads, ...accounts.map(cells)]);
     return { json: accounts.map(toJson), text };
   });
-}
-
-/** `account show` */
-export function showAccount(shell: Shell, id: string): Promise<Outcome> {
-  return withLedger(shell, async (ledger) => one(await ledger.showAccount(id)));
-}
-
-/** `account credit` */
-export async function creditAccount(
-  shell: Shell,
-  given: CreditOptions & { readonly id: string; readonly amount: string },
-): Promise<Outcome> {
-  const amount = readAmount(given.amount, "AMOUNT");
-  if (amount === 0n) throw misuse("AMOUNT must not be 0.");
-  const kind = creditKinds.find((each) => each === (given.kind ?? "top_up"));
-  if (kind === undefined) throw misuse(`--kind is one of ${creditKinds.join(", ")}.`);
-  const { note = null, receipt = null, reference = null } = given;
-  return withLedger(shell, async (ledger) => {
-    const facts = { kind, note, receipt, reference };
-    const { account, entry } = await ledger.creditAccount(given.id, amount, facts);
-    const { json, text } = one(account);
-    return { json: { ...(json as object), entry: entryToJson(entry) }, text };
-  });
-}
-
-/** What may be said of credit beside its amount. */
-interface CreditOptions {
-  readonly kind?: string | undefined;
-  readonly note?: string | undefined;
-  readonly receipt?: string | undefined;
-  readonly reference?: string | undefined;
-}
-
-/** `account disable` and `account enable` */
-export function setStatus(shell: Shell, id: string, status: Account["status"]): Promise<Outcome> {
-  return withLedger(shell, async (ledger) => one(await ledger.setAccountStatus(id, status)));
-}
-
-/** `account price` */
-export function setPriceList(shell: Shell, id: string, priceList: string): Promise<Outcome> {
-  return withLedger(shell, async (ledger) => one(await ledger.changeAccount(id, { priceList })));
-}
-
-function readAmount(text: string, where: string): bigint {
-  const nanos = parseCredit(text);
-  if (nanos === null)
-    throw misuse(
-      `${where} ${JSON.stringify(text)} is no amount of credits: write it as 10, 0.25 or -3, with at most 9 decimals.`,
-    );
-  return nanos;
-}
-
-function one(account: Account, text = describeAccount(account)): Outcome {
-  return { json: toJson(account), text };
 }
 
 function toJson(account: Account) {
@@ -107,10 +56,6 @@ function toJson(account: Account) {
     },
     price_list: account.priceList,
   };
-}
-
-function describeAccount(account: Account): string {
-  return formatTable([heads, cells(account)]);
 }
 
 const heads = ["ID", "NAME", "BALANCE", "HELD", "AVAILABLE", "STATUS"];

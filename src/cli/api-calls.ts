@@ -1,13 +1,24 @@
-import { formatCredit, parseCredit } from "../admission/price.ts";
-import { limits } from "../limits.ts";
+import {
+  accountLimitsOf,
+  amountOf,
+  type Json,
+  limitsOf,
+  noneOr,
+  type Options,
+  pairsOf,
+  policyOf,
+  pricesOf,
+  queryOf,
+  scopesOf,
+  secondsOf,
+  some,
+  timeOver,
+  timeToCome,
+  typesOf,
+  yesOrNo,
+} from "./call-options.ts";
 import { CommandError, misuse, type Outcome } from "./command.ts";
 import { ofEachAccount } from "./of-each-account.ts";
-import { readFutureTime, readTime } from "./read-time.ts";
-
-/** Options as they were given, by their names. */
-export type Options = Readonly<Record<string, string | undefined>>;
-/** A JSON object. */
-export type Json = Readonly<Record<string, unknown>>;
 
 /** A command's call of the operators' API, from its words and options. */
 export interface ApiCall {
@@ -33,7 +44,15 @@ const priceList = (name: string): string => `/price_lists/${encodeURIComponent(n
 const webhook = (id: string): string => `/webhooks/${encodeURIComponent(id)}`;
 const changeOf = (path: string, body: Json): ApiCall => ({ method: "PATCH", path, body });
 const dataOf = ({ data }: Json): unknown => data;
-const creditedOf = ({ account: credited }: Json): unknown => credited;
+const accountChange = (id: string, body: Json): ApiCall => ({
+  ...changeOf(account(id), body),
+  rows: accountRows,
+});
+const keyChange = (id: string, body: Json): ApiCall => ({
+  ...changeOf(key(id), body),
+  shown: keyOf,
+  rows: keyRows,
+});
 
 /** Every command with a call, by its words. */
 export const apiCalls: Readonly<
@@ -45,16 +64,13 @@ export const apiCalls: Readonly<
     body: { name, credit },
   }),
   "account list": () => ({ method: "GET", path: "/accounts", shown: dataOf }),
-  "account show": ([id = ""]) => ({ method: "GET", path: account(id) }),
+  "account show": ([id = ""]) => ({ method: "GET", path: account(id), rows: accountRows }),
   "account change": ([id = ""], options) =>
     changeOf(account(id), {
       name: options["name"],
       external_id: noneOr(options["externalId"]),
       metadata: pairsOf(options["metadata"]),
-      limits: some({
-        concurrent_requests: countOf(options, "concurrentRequests"),
-        ...limitsOf(options),
-      }),
+      limits: some(accountLimitsOf(options)),
       low_balance_at: noneOr(options["lowBalanceAt"]),
       grant: policyOf(options["grant"], {
         every: options["every"],
@@ -70,12 +86,13 @@ export const apiCalls: Readonly<
   "account credit": ([id = "", amount], { kind, note, receipt, reference }) => ({
     method: "POST",
     path: `${account(id)}/credits`,
-    body: { amount, kind, note, receipt, reference },
-    shown: creditedOf,
+    body: { amount: amountOf(amount), kind, note, receipt, reference },
+    shown: ({ account: credited, entry }) => ({ ...(credited as Json), entry }),
+    rows: accountRows,
   }),
-  "account disable": ([id = ""]) => changeOf(account(id), { status: "disabled" }),
-  "account enable": ([id = ""]) => changeOf(account(id), { status: "active" }),
-  "account price": ([id = "", list]) => changeOf(account(id), { price_list: list }),
+  "account disable": ([id = ""]) => accountChange(id, { status: "disabled" }),
+  "account enable": ([id = ""]) => accountChange(id, { status: "active" }),
+  "account price": ([id = "", list]) => accountChange(id, { price_list: list }),
   "price list": () => ({ method: "GET", path: "/price_lists", shown: dataOf, rows: priceRows }),
   "price show": ([name = ""]) => ({ method: "GET", path: priceList(name), rows: priceRows }),
   "price create": ([name], options) => ({
@@ -109,16 +126,16 @@ export const apiCalls: Readonly<
     path: `${account(id)}/keys`,
     body: {
       name,
-      scopes: scopes?.split(","),
+      scopes: scopesOf(scopes),
       expires_at: timeToCome(expires),
       limits: some(limitsOf(options)),
     },
-    shown: (made) => withSecret(made, "key"),
+    shown: keyWithSecret,
   }),
   "key change": ([id = ""], options) =>
-    changeOf(key(id), {
+    keyChange(id, {
       name: options["name"],
-      scopes: options["scopes"]?.split(","),
+      scopes: scopesOf(options["scopes"]),
       expires_at: options["expires"] === "none" ? null : timeToCome(options["expires"]),
       limits: some(limitsOf(options)),
       budget: policyOf(options["budget"], {
@@ -126,16 +143,21 @@ export const apiCalls: Readonly<
         timezone: options["timezone"],
       }),
     }),
-  "key list": ([id = ""]) => ({ method: "GET", path: `${account(id)}/keys`, shown: dataOf }),
+  "key list": ([id = ""]) => ({
+    method: "GET",
+    path: `${account(id)}/keys`,
+    shown: ({ data }) => (data as readonly Json[]).map(keyOf),
+    rows: keyRows,
+  }),
   "key rotate": ([id = ""], { overlap }) => ({
     method: "POST",
     path: `${key(id)}/rotate`,
     body: { overlap_seconds: secondsOf(overlap) },
-    shown: (made) => withSecret(made, "key"),
+    shown: keyWithSecret,
   }),
-  "key pause": ([id = ""]) => changeOf(key(id), { status: "paused" }),
-  "key resume": ([id = ""]) => changeOf(key(id), { status: "active" }),
-  "key revoke": ([id = ""]) => ({ method: "DELETE", path: key(id) }),
+  "key pause": ([id = ""]) => keyChange(id, { status: "paused" }),
+  "key resume": ([id = ""]) => keyChange(id, { status: "active" }),
+  "key revoke": ([id = ""]) => ({ method: "DELETE", path: key(id), shown: keyOf, rows: keyRows }),
   "webhook create": ([url], { description, types }) => ({
     method: "POST",
     path: "/webhooks",
@@ -170,7 +192,7 @@ export const apiCalls: Readonly<
     method: "POST",
     path: "/operators",
     body: { name, role, expires_at: timeToCome(expires) },
-    shown: (made) => withSecret(made, "token"),
+    shown: withToken,
   }),
   "operator list": () => ({ method: "GET", path: "/operators", shown: dataOf }),
   "operator revoke": ([id = ""]) => ({
@@ -222,25 +244,6 @@ export const apiCalls: Readonly<
   "seal rotate": () => ({ method: "POST", path: "/seal_keys" }),
 };
 
-/** Prices as the options of a command name them. */
-function pricesOf(options: Options) {
-  const { cachedInput, from, input, output } = options;
-  return {
-    input: priceOf(input, "--input"),
-    cached_input: priceOf(cachedInput, "--cached-input"),
-    output: priceOf(output, "--output"),
-    effective_from: timeToCome(from, "--from"),
-  };
-}
-
-function priceOf(text: string | undefined, option: string): string | undefined {
-  const nanos = text === undefined ? 0n : parseCredit(text);
-  if (nanos !== null && nanos >= 0n && nanos <= limits.priceNanosMax) return text;
-  throw misuse(
-    `${option} ${JSON.stringify(text)} is no price: write credits for a million tokens, 0 to ${formatCredit(limits.priceNanosMax)}, with at most 9 decimals.`,
-  );
-}
-
 function pricesIn({ prices }: Json): readonly Json[] {
   return prices as readonly Json[];
 }
@@ -261,81 +264,45 @@ function priceRows(json: unknown): readonly Json[] {
   );
 }
 
-function withSecret(made: Json, name: "key" | "token"): Json {
-  const rest = Object.entries(made).filter(([one]) => !one.startsWith("secret"));
-  return { ...Object.fromEntries(rest), [name]: made["secret"] };
-}
+const accountColumns = ["id", "name", "balance", "held", "available", "status"];
 
-function noneOr(text: string | undefined): string | null | undefined {
-  return text === "none" ? null : text;
-}
-
-/** A grant or a budget: `none` takes it away, and what is not named stays. */
-function policyOf(amount: string | undefined, rest: Json): Json | null | undefined {
-  return amount === "none" ? null : some({ amount, ...rest });
-}
-
-/** undefined where no member is given. */
-function some(members: Json): Json | undefined {
-  return Object.values(members).every((member) => member === undefined) ? undefined : members;
-}
-
-function limitsOf(options: Options) {
-  return {
-    requests_per_minute: countOf(options, "requestsPerMinute"),
-    output_tokens_max: countOf(options, "outputTokensMax"),
-  };
-}
-
-function countOf(options: Options, name: string): number | null | undefined {
-  const text = options[name];
-  if (text === undefined || text === "none") return noneOr(text) as null | undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  const option = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw misuse(`--${option} ${JSON.stringify(text)} is no whole number; \`none\` takes it away.`);
-}
-
-function yesOrNo(text: string | undefined, option: string): boolean | undefined {
-  if (text === undefined || text === "yes" || text === "no")
-    return text === undefined ? undefined : text === "yes";
-  throw misuse(`${option} is yes or no, not ${JSON.stringify(text)}.`);
-}
-
-/** `team=search,cost=`: pairs to set, and those to take away. */
-function pairsOf(text: string | undefined): Json | undefined {
-  if (text === undefined) return undefined;
-  const pairs = text.split(",").map((pair): [string, string | null] => {
-    const at = pair.indexOf("=");
-    if (at < 1) throw misuse(`--metadata ${JSON.stringify(pair)} is no pair: write NAME=VALUE.`);
-    return [pair.slice(0, at), pair.slice(at + 1) === "" ? null : pair.slice(at + 1)];
-  });
-  return Object.fromEntries(pairs);
-}
-
-function typesOf(text: string | undefined): readonly string[] | null | undefined {
-  return text === "all" ? null : text?.split(",");
-}
-
-function secondsOf(overlap: string | undefined): number | undefined {
-  if (overlap === undefined) return undefined;
-  const nowMs = Date.now();
-  return Math.round((nowMs - readTime(overlap, "--overlap", nowMs)) / 1_000);
-}
-
-function timeToCome(text: string | undefined, option = "--expires"): string | undefined {
-  if (text === undefined) return undefined;
-  return new Date(readFutureTime(text, option, Date.now())).toISOString();
-}
-
-function timeOver(text: string | undefined, option: string): string | undefined {
-  return text === undefined
-    ? undefined
-    : new Date(readTime(text, option, Date.now())).toISOString();
-}
-
-function queryOf(parameters: Options): string {
-  const given = Object.entries(parameters).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
+function accountRows(json: unknown): readonly Json[] {
+  return ([json].flat() as readonly Json[]).map((row) =>
+    Object.fromEntries(accountColumns.map((name) => [name, row[name]])),
   );
-  return new URLSearchParams(given).toString();
+}
+
+/** A key with the names that its times had before the API. */
+function keyOf(shown: Json): Json {
+  const { created_at: created, expires_at: expires, revoked_at: revoked } = shown;
+  return { ...shown, expires, last_used: shown["last_used_at"], created, revoked };
+}
+
+function keyRows(json: unknown): readonly Json[] {
+  return ([json].flat() as readonly Json[]).map((row) => {
+    const { id, account: of, name, status, scopes, limits, ...rest } = row;
+    const { requests_per_minute: perMinute, output_tokens_max: tokens } = limits as Json;
+    const { expires, last_used, created, revoked } = rest;
+    const times = { expires, last_used, created, revoked };
+    const words = (scopes as readonly string[]).join(" ");
+    return {
+      id,
+      account: of,
+      name,
+      status,
+      scopes: words,
+      per_minute: perMinute,
+      tokens,
+      ...times,
+    };
+  });
+}
+
+function keyWithSecret({ account: of, id, name, secret }: Json): Json {
+  return { id, account: of, name, key: secret };
+}
+
+function withToken(made: Json): Json {
+  const rest = Object.entries(made).filter(([one]) => !one.startsWith("secret"));
+  return { ...Object.fromEntries(rest), token: made["secret"] };
 }

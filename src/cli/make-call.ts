@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CommandUnknownOpts, CommanderError } from "@commander-js/extra-typings";
-import { type ApiCall, apiCalls, type Json, type Options } from "./api-calls.ts";
+import { type ApiCall, apiCalls } from "./api-calls.ts";
+import type { Json, Options } from "./call-options.ts";
 import type { Definitions, Outcome, Shell } from "./command.ts";
 import type { Ask } from "./here-api.ts";
 import { formatTable } from "./text-table.ts";
@@ -27,7 +28,7 @@ export function addUrl(
     if (options["url"] === undefined) return;
     const call = callOf(action.args, options);
     const { askAfar } = await import("./api.ts");
-    finish(await makeCall(askAfar(shell, options["url"]), call));
+    finish(await makeCall(askAfar(shell, options["url"]), call, shell));
     // What the command does with the ledger here is left out.
     throw new CommanderError(0, "tributary.fromAfar", "");
   });
@@ -44,7 +45,7 @@ export function callHere({ finish, shell }: Definitions): (...given: unknown[]) 
 
 async function callOnLedger(shell: Shell, call: ApiCall): Promise<Outcome> {
   const { withApiHere } = await import("./here-api.ts");
-  return withApiHere(shell, (ask) => makeCall(ask, call));
+  return withApiHere(shell, (ask) => makeCall(ask, call, shell));
 }
 
 /** Options of these commands are texts; `json` is there where the command prints a document. */
@@ -60,7 +61,7 @@ function wordsOf(command: CommandUnknownOpts): string {
   return isOfGroup ? `${wordsOf(parent)} ${command.name()}` : command.name();
 }
 
-async function makeCall(ask: Ask, call: ApiCall): Promise<Outcome> {
+async function makeCall(ask: Ask, call: ApiCall, shell: Shell): Promise<Outcome> {
   const { body, method, path, shown = (answer: Json) => answer, until } = call;
   const now = typeof body === "function" ? await read(ask, path) : {};
   const sent = typeof body === "function" ? body(now as Json) : body;
@@ -80,7 +81,7 @@ async function makeCall(ask: Ask, call: ApiCall): Promise<Outcome> {
   if (!Array.isArray(json))
     return {
       json,
-      text: call.rows === undefined ? linesOf(json as Json) : tableOf(call.rows(json)),
+      text: call.rows === undefined ? linesOf(json as Json, shell) : tableOf(call.rows(json)),
     };
   let { next_cursor: next } = first as Json;
   while (typeof next === "string" && call.onePage !== true) {
@@ -109,12 +110,15 @@ async function read(ask: Ask, path: string, init: RequestInit = {}): Promise<unk
   return type.startsWith("application/json") ? answer.json() : answer.text();
 }
 
-function linesOf(row: Json): string {
+function linesOf(row: Json, { stdout }: Shell): string {
   // What is shown once comes first, alone in its line, as of the command itself.
   const secret = row["key"] ?? row["token"] ?? row["secret"];
   const isSecret = typeof secret === "string" && /^(?:trib_|trop_|whsec_)/.test(secret);
   const rest = Object.entries(row).filter(([, value]) => value !== secret);
-  return isSecret ? `${secret}\n` : formatTable(rest.map(([name, value]) => [name, cell(value)]));
+  const hint = stdout.terminal ? "Keep it now: it is not stored and is not shown again.\n" : "";
+  return isSecret
+    ? `${secret}\n${hint}`
+    : formatTable(rest.map(([name, value]) => [name, cell(value)]));
 }
 
 function tableOf(rows: readonly Json[]): string {
