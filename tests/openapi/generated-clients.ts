@@ -111,7 +111,7 @@ async function addressOf(
 ): Promise<readonly [url: string, secret: string]> {
   return name === "operators"
     ? [served.operators, served.token]
-    : [served.url, await served.newKey()];
+    : [served.url, (await served.newKeys(1))[0] ?? ""];
 }
 
 /** null: clients in TypeScript compile, and did the recipes; else what went wrong. */

@@ -13,8 +13,8 @@ export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly operators: string;
   readonly token: string;
-  /** A key of a new account that can pay: what is tried with an owner's token may revoke any that is there. */
-  readonly newKey: () => Promise<string>;
+  /** Keys of a new account that can pay: what is tried with an owner's token may revoke any that is there. */
+  readonly newKeys: (count: number) => Promise<readonly string[]>;
 }
 
 /** Where its ledger is. */
@@ -53,9 +53,11 @@ export async function serve(store: Store, lifeMs: number): Promise<Served> {
     url,
     operators,
     token: owner.secret,
-    newKey: async () => {
+    newKeys: async (count) => {
       const account = await ledger.createAccount("shop", 10n ** 15n);
-      return (await ledger.createKey(account.id, "web")).secret;
+      const made: string[] = [];
+      while (made.length < count) made.push((await ledger.createKey(account.id, "web")).secret);
+      return made;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
