@@ -175,13 +175,14 @@ describe.each([
       await using stage = await open();
       const { ledger } = stage;
       const first = await ledger.ensureFirstAccount(1_000_000_000n);
-      const remaining = async (): Promise<number | undefined> =>
-        (await ledger.authorize(first?.secret ?? "", true)).rate.remaining;
+      const remaining = async (takes = true): Promise<number | undefined> =>
+        (await ledger.authorize(first?.secret ?? "", takes)).rate.remaining;
       expect(await remaining()).toBe(599);
       stage.later(50_000);
       expect(await remaining()).toBe(598);
       // The first ticket is a minute ahead and counts, the second is further and does not.
       stage.later(-110_000);
+      expect(await remaining(false)).toBe(599);
       await ledger.expire();
       stage.later(105_000);
       expect(await remaining()).toBe(598);
