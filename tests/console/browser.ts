@@ -89,21 +89,27 @@ export async function visitPlace(page: Page, address: string): Promise<void> {
   await page.waitForFunction(() => document.querySelector(".state-loading") === null);
 }
 
-/** What axe-core finds wrong, a line each. */
-export async function findBarriers(page: Page): Promise<readonly string[]> {
+/** What axe-core finds wrong, a line each; `colours`: of what a look in other colours can change. */
+export async function findBarriers(
+  page: Page,
+  what: "all" | "colours" = "all",
+): Promise<readonly string[]> {
   // By the debugger's way in: the page's policy lets no script in that is not its own. It stays until the next load.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
-  return page.evaluate(async () => {
+  return page.evaluate(async (rules) => {
     const run = (globalThis as unknown as { axe: { run(options: object): Promise<AxeResult> } })
       .axe;
-    const { violations } = await run.run({
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    });
+    const { violations } = await run.run({ runOnly: rules, resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
     );
-  });
+  }, axeRules[what]);
 }
+
+const axeRules = {
+  all: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+  colours: ["color-contrast"],
+};
 
 interface AxeResult {
   readonly violations: readonly {

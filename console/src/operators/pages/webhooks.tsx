@@ -74,7 +74,10 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
           )
         }
       </Loaded>
-      {shown !== null && <Deliveries key={shown} webhook={shown} mayChange={mayChange} />}
+      {/* The webhooks would move them. */}
+      {shown !== null && (load.data ?? load.error) !== null && (
+        <Deliveries key={shown} webhook={shown} mayChange={mayChange} />
+      )}
       {making && <NewWebhook onClose={() => setMaking(false)} onMade={made} />}
       {asked?.what === "edit" && (
         <EditWebhook webhook={asked.webhook} onClose={close} onDone={load.reload} />
