@@ -189,7 +189,8 @@ export const attacks: readonly Attack[] = [
           const look = (secret: number): string =>
             `GET /account HTTP/1.1\r\nhost: a\r\nauthorization: Bearer trib_a_b_${String(secret).padStart(43, "0")}\r\n\r\n`;
           const first = Math.floor(Math.random() * 1e9);
-          socket.write(Array.from({ length: 400 }, (_, at) => look(first + at)).join(""));
+          // Some 10,000 in the time that others are measured for.
+          socket.write(Array.from({ length: 300 }, (_, at) => look(first + at)).join(""));
           setTimeout(() => socket.destroy(), 1_000).unref();
           return socket;
         },
