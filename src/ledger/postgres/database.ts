@@ -112,12 +112,13 @@ export function openDatabase(settings: DatabaseSettings): Database {
       retryOnConflict(() => once((query) => query(statement, ...values))),
     look: (step) =>
       retryOnConflict(() =>
-        withReader(settings, (client) =>
-          step(async ({ text }, ...values) => {
+        withReader(settings, async (client) => {
+          await client.query(gently);
+          return step(async ({ text }, ...values) => {
             const { rows } = await client.query<Row>({ text, values: [...values] });
             return rows;
-          }),
-        ),
+          });
+        }),
       ),
     transaction: (step, isolation = "read committed") =>
       retryOnConflict(() => once((query) => inTransaction(query, step, isolation))),
@@ -177,6 +178,11 @@ async function inTransaction<Value>(
     throw error;
   }
 }
+
+// A report has one core of the server, and streams the others; its statements have more columns than are worth compiling,
+// and an account's rows of some days lie close together.
+const gently =
+  "set local max_parallel_workers_per_gather = 0; set local jit = off; set local random_page_cost = 1.1";
 
 /** A connection without a limit on time: what is read may be large, and no request waits for its locks. */
 async function withReader<Value>(
