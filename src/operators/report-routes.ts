@@ -4,7 +4,7 @@ import type { Receipt } from "../ledger/receipt.ts";
 import { fileTypeOf, receiptLines } from "../ledger/receipt-file.ts";
 import type { UsageQuery } from "../ledger/usage/usage-query.ts";
 import { usageLines, type UsagePrint } from "../ledger/usage/usage-json.ts";
-import { numberOfCursor, pageOf, pageParameters, pageSchema, startOf } from "./paging.ts";
+import { numberOfCursor, pageOf, pageParameters, startOf } from "./paging.ts";
 import {
   answerFile,
   answerText,
@@ -14,9 +14,19 @@ import {
   type OperatorApp,
   timeOf,
 } from "./route.ts";
-import { amount, receiptOfApi, receiptSchema } from "./schemas.ts";
+import { amount, isoTime, receiptOfApi, receiptSchema, time } from "./schemas.ts";
 import { usageParameters, usageSumsSchema } from "./usage-schemas.ts";
 
+const receiptPageSchema = z
+  .object({
+    data: z.array(receiptSchema),
+    next_cursor: z.string().nullable(),
+    archived_until: time.nullable().openapi({
+      description:
+        "receipts of requests that ended before may be archived, and are not here then; null: none are",
+    }),
+  })
+  .openapi("ReceiptPage");
 const usage = defineRoute("sumUsage", "get /usage", {
   summary: "Tokens and credit of the requests that have ended, added up for each account",
   request: { query: usageParameters },
@@ -45,7 +55,7 @@ const receipts = defineRoute("listReceipts", "get /receipts", {
   },
   answer: {
     description: "a page of receipts; as a file all of them, one account after another",
-    schema: pageSchema(receiptSchema, "Receipt"),
+    schema: receiptPageSchema,
     texts: ["text/csv", "application/jsonl"],
   },
 });
@@ -128,7 +138,9 @@ export function addReportRoutes(app: OperatorApp): void {
     }
     const page = { after: startOf(query.cursor), rowsMax: query.limit + 1 };
     const rows = await ledger.pageReceipts({ ...wanted, ...page });
-    return context.json(receiptPage(rows, query.limit), 200);
+    const archivedMs = await ledger.archivedUntil(wanted.accountId);
+    const archived_until = archivedMs === null ? null : isoTime(archivedMs);
+    return context.json({ ...receiptPage(rows, query.limit), archived_until }, 200);
   });
   app.openapi(receipt, async (context) => {
     const found = await context.get("ledger").showReceipt(context.req.valid("param").id);

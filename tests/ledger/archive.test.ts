@@ -2,6 +2,7 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { openArchiveFile } from "../../src/ledger/archive/archive-file.ts";
 import { type ArchivedPart, readArchive } from "../../src/ledger/archive/archive-lines.ts";
@@ -241,6 +242,42 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
       );
       expect(lines.filter((line) => line.includes(receipt))).toHaveLength(1);
       expect(lines.find((line) => line.includes(receipt))).toContain('"refunded":"0.000000003"');
+      expect((await ledger.verify([])).problems).toEqual([]);
+    });
+
+    it.runIf(_name === "PostgreSQL")("hold up no request of their account", async () => {
+      await using opened = await openWritten(open);
+      const { folder, ledger, run, url } = opened;
+      const accountId = writtenAccount(0);
+      const [first] = await run(
+        "select request_id from tributary.reservation where account_id = $1 and charged_nanos > 10 order by resolved_sequence limit 1",
+        accountId,
+      );
+      const other = new Client({ connectionString: url });
+      await other.connect();
+      await other.query("begin; lock table tributary.archive_file in share mode");
+      await using file = openArchiveFile(folder, untilMs);
+      const archiving = archiveBefore(
+        ledger,
+        { accountIds: [accountId], beforeMs },
+        { file, rest: () => Promise.resolve() },
+      );
+      const waits = "select 1 as one from pg_locks where not granted and relation is not null";
+      await expect.poll(() => run(waits)).toHaveLength(1);
+      // Its receipts are being removed, and it goes on.
+      const order = orderOf(await ledger.authorize(writtenKey(0).secret, false));
+      await ledger.admit(order);
+      await ledger.settle(settlementOf(order));
+      const receipt = String(first?.["request_id"]);
+      const refund = ledger.creditAccount(accountId, 3n, { kind: "refund", receipt });
+      const refused = expect(refund).rejects.toThrow("archived");
+      await expect
+        .poll(async () => (await run("select 1 as one from pg_locks where not granted")).length)
+        .toBe(2);
+      await other.query("rollback");
+      await other.end();
+      expect((await archiving).receipts).toBeGreaterThan(0);
+      await refused;
       expect((await ledger.verify([])).problems).toEqual([]);
     });
 

@@ -2,7 +2,12 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { openArchiveFile } from "../../src/ledger/archive/archive-file.ts";
+import { archiveBefore } from "../../src/ledger/archive/archive-run.ts";
 import { listenForOperators } from "../../src/operators/operator-server.ts";
 import { defaultSettings } from "../ledger/support.ts";
 import { unwatchedService } from "./unwatched-service.ts";
@@ -132,6 +137,23 @@ test("usage of several accounts is that of each, and of no other", async () => {
   expect(json["data"]).toMatchObject([{ requests: 3 }]);
 });
 
+test("a list of receipts says until when some may be archived", async () => {
+  const account = await serveRequests(operators.ledger, 2);
+  const path = `/api/v1/receipts?account=${account}`;
+  const before = await operators.ask(path);
+  expect(before.json).toMatchObject({ archived_until: null });
+  const ends = (before.json["data"] as Json[]).map((row) => Date.parse(String(row["resolved_at"])));
+  const endedMs = Math.max(...ends.filter((ms) => !Number.isNaN(ms)));
+  const folder = await mkdtemp(join(tmpdir(), "tributary-archive-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await using file = openArchiveFile(folder, endedMs);
+  const order = { accountIds: [account], beforeMs: endedMs + 1 };
+  await archiveBefore(operators.ledger, order, { file, rest: () => Promise.resolve() });
+  const { json } = await operators.ask(path);
+  expect(json).toMatchObject({ archived_until: new Date(endedMs + 1).toISOString() });
+  expect((json["data"] as Json[]).map(({ state }) => state)).toEqual(["open"]);
+});
+
 test("what requests used is what their receipts add up to", async () => {
   const account = await serveRequests(operators.ledger, 3);
   const all = await operators.ask(`/api/v1/receipts?account=${account}&limit=2`);
@@ -157,7 +179,7 @@ test("what requests used is what their receipts add up to", async () => {
   const none = await operators.ask(
     `/api/v1/receipts?account=${account}&outcome=failed&format=messages&key=key_x&charged_at_least=1000&since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z`,
   );
-  expect(none.json).toEqual({ data: [], next_cursor: null });
+  expect(none.json).toEqual({ data: [], next_cursor: null, archived_until: null });
 });
 
 test("a change under an idempotency-key happens once, whatever is sent at once", async () => {

@@ -158,6 +158,7 @@ function Padding({
 /** A list of the API as a table, page by page. */
 export function PagedTable<Row>({
   above,
+  below,
   caption,
   columns,
   empty,
@@ -170,6 +171,8 @@ export function PagedTable<Row>({
   readonly caption: string;
   /** What stands above the rows of a page, such as a plot of them. */
   readonly above?: (rows: readonly Row[]) => ComponentChildren;
+  /** What stands below the last page, and below an empty list. */
+  readonly below?: (page: Page<Row>) => ComponentChildren;
   readonly columns: readonly Column<Row>[];
   readonly idOf: (row: Row) => string;
   readonly path: string;
@@ -208,10 +211,17 @@ export function PagedTable<Row>({
   const step = (next: readonly string[]): void => setSteps({ name, cursors: next });
   return (
     <Loaded load={load} what={caption.toLowerCase()}>
-      {({ data, next_cursor: next }) =>
-        data.length === 0 && cursor === null ? (
-          <>{empty}</>
-        ) : (
+      {(page) => {
+        const { data, next_cursor: next } = page;
+        const end = next === null && below?.(page);
+        if (data.length === 0 && cursor === null)
+          return (
+            <>
+              {empty}
+              {end}
+            </>
+          );
+        return (
           <>
             {above?.(data)}
             <Table caption={caption} columns={columns} rows={data} idOf={idOf} />
@@ -229,9 +239,10 @@ export function PagedTable<Row>({
                 </Button>
               </nav>
             )}
+            {end}
           </>
-        )
-      }
+        );
+      }}
     </Loaded>
   );
 }

@@ -52,6 +52,15 @@ export function ReceiptTable({
   return (
     <PagedTable
       caption="Receipts"
+      below={({ archived_until: archived }) =>
+        archived !== null &&
+        archived !== undefined && (
+          <p class="hint">
+            Receipts of requests that ended before <Time at={archived} /> may be archived: they are
+            in the files of <code>TRIBUTARY_ARCHIVE_DIR</code>, and usage counts them still.
+          </p>
+        )
+      }
       path="/receipts"
       query={filters}
       columns={ofCaller || "account" in filters ? ofOne : ofAll}

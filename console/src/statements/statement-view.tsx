@@ -181,8 +181,8 @@ function Days({
         linkOf={(ms) =>
           linkTo(["receipts"], {
             ...filters,
-            since: new Date(ms).toISOString(),
-            until: new Date(ms + dayMs).toISOString(),
+            ended_since: new Date(ms).toISOString(),
+            ended_until: new Date(ms + dayMs).toISOString(),
           })
         }
       />

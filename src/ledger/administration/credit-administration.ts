@@ -105,11 +105,11 @@ function* findReference(order: WholeOrder): Steps<EntryRow | null> {
   );
 }
 
-/** The account's row is locked, so that no other refund of the receipt comes between. */
+/** The account's row is locked, so that no other refund of the receipt comes between, and the receipt's, so that it stays. */
 function* ensureRefundable({ amountNanos, id }: WholeOrder, receipt: string): Steps<void> {
   const row = yield* askOne(
     `select state, charged_nanos, refunded_nanos from tributary.reservation
-     where account_id = $1 and request_id = $2`,
+     where account_id = $1 and request_id = $2 for no key update`,
     id,
     receipt,
   );

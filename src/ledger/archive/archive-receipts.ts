@@ -81,10 +81,13 @@ export function* archiveReceipts(
   { batch, file, ...order }: ArchivedBatch,
   context: { readonly nowMs: number },
 ): Steps<{ readonly removed: number } | null> {
-  // A refund changes a receipt under this lock.
+  // A refund takes this lock too. That of the account would hold up its admissions.
   yield* ask(
-    "select 1 as one from tributary.account where id = $1 for no key update",
+    `select 1 as one from tributary.reservation where account_id = $1 and state <> 'open'
+       and resolved_sequence > $2 and resolved_sequence <= $3 for no key update`,
     order.accountId,
+    batch.after,
+    batch.sequence,
   );
   const { lines, ...now } = yield* readArchivable(order, context);
   if (lines.length === 0 || now.after !== batch.after || now.hash !== batch.hash) return null;

@@ -29,6 +29,16 @@ const tryLock = {
   text: "select 1 as one where pg_try_advisory_xact_lock(hashtextextended($1, 92706122727427))",
 };
 
+/**
+ * What a server that dies may lose, since it is done again: receipts are in their file before they are removed. Requests
+ * wait for none of these commits, and what they commit themselves brings these to the disk first.
+ */
+const unsynced: ReadonlySet<string> = new Set(["archiveReceipts", "keepUsage"]);
+const notDurable = {
+  name: "not-durable",
+  text: "select set_config('synchronous_commit', 'off', true)",
+};
+
 /** What operators do, a step at a time. What they read is read over a connection of its own, without a limit on its time. */
 export function openAdministration(database: Database, clock: Clock): Administration {
   const timed = async ({ begin }: Begun, argument: unknown, query: Query): Promise<unknown> => {
@@ -42,7 +52,11 @@ export function openAdministration(database: Database, clock: Clock): Administra
     ]),
     ...begunChanges.map((one) => [
       one.name,
-      (argument: unknown) => database.transaction((query) => timed(one, argument, query)),
+      (argument: unknown) =>
+        database.transaction(async (query) => {
+          if (unsynced.has(one.name)) await query(notDurable);
+          return timed(one, argument, query);
+        }),
     ]),
   ];
   // The names are those of the definitions, and with them the types.
