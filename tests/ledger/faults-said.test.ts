@@ -20,6 +20,7 @@ import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { openLog } from "../../src/telemetry/log.ts";
 import { openTelemetry, type ServiceTelemetry } from "../../src/telemetry/telemetry.ts";
 import { openRecordingShell } from "../cli/recording-shell.ts";
+import { startThreadsFromSources } from "../setup/bundled-threads.ts";
 import { orderOf, settlementOf } from "./orders.ts";
 import { execute, postgresTests, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { defaultSettings } from "./support.ts";
@@ -282,6 +283,7 @@ describe("a ledger's file", () => {
   });
 
   test("that a bug cannot read: the log has class, code and place, and no words of a caller", async () => {
+    using _ = startThreadsFromSources();
     const folder = newFolder();
     await using scene = await openScene(folder);
     const { caller, ledger, log } = scene;

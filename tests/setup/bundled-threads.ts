@@ -7,9 +7,16 @@ import { entryUrl as urlOfSource } from "../../src/worker-url.ts";
 // Stands for src/worker-url.ts in tests.
 
 const folder = inject("threads");
+let areSources = folder === "";
+
+/** Threads start from their sources as long as the value lives: what they throw names the place in `src/`. */
+export function startThreadsFromSources(): Disposable {
+  areSources = true;
+  return { [Symbol.dispose]: () => void (areSources = folder === "") };
+}
 
 /** The bundle of a thread, where there is one, else its source. */
 export function entryUrl(name: string, base: string): URL {
   const bundle = join(folder, `${name}.js`);
-  return folder !== "" && existsSync(bundle) ? pathToFileURL(bundle) : urlOfSource(name, base);
+  return !areSources && existsSync(bundle) ? pathToFileURL(bundle) : urlOfSource(name, base);
 }
