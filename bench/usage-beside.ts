@@ -24,8 +24,7 @@ const rules = {
 
 /** Opens the ledger at an address. */
 export async function openLedger(address: string): Promise<StoreLedger> {
-  if (!address.startsWith("sqlite:"))
-    return openPostgresLedger({ url: address, connections: 1, ...rules }, {});
+  if (!address.startsWith("sqlite:")) return openPostgresLedger({ url: address, ...rules }, {});
   const path = address.slice("sqlite:".length);
   const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
   return openSqliteLedger({ path, synchronous: "normal", ...rules }, parts);
