@@ -51,7 +51,7 @@ function openai(
       text: `import OpenAI from "openai";
 const client = new OpenAI({ baseURL: ${JSON.stringify(`${url}/v1`)}, apiKey: ${JSON.stringify(key)} });
 const ${streamed ? "stream" : "answer"} = await client.${call}.create(${JSON.stringify(body, null, 2)});
-${streamed ? "for await (const event of stream) console.log(event);" : "console.log(answer);"}`,
+${streamed ? "for await (const event of stream) console.dir(event, { depth: null });" : "console.dir(answer, { depth: null });"}`,
     },
     {
       title: "OpenAI, Python",
@@ -75,7 +75,7 @@ function anthropic(
       text: `import Anthropic from "@anthropic-ai/sdk";
 const client = new Anthropic({ baseURL: ${JSON.stringify(url)}, apiKey: ${JSON.stringify(key)} });
 const ${streamed ? "stream" : "answer"} = await client.messages.create(${JSON.stringify(body, null, 2)});
-${streamed ? "for await (const event of stream) console.log(event);" : "console.log(answer);"}`,
+${streamed ? "for await (const event of stream) console.dir(event, { depth: null });" : "console.dir(answer, { depth: null });"}`,
     },
     {
       title: "Anthropic, Python",
