@@ -167,43 +167,56 @@ function emptied(random: Sequence, plan: Plan): Plan {
   return withIncidents({ ...plan, accounts, requests }, ...incidents);
 }
 
-/** Requests that cost what they reserve spend the budget of a key to the last, in one period and often in the next. */
+/**
+ * Requests that cost what they reserve spend the budget of a key to the last, step by step or at once, in one period and
+ * most often in the next.
+ */
 function spentBudget(random: Sequence, plan: Plan): Plan {
   const { accountId, key } = random.pick(plan.requests);
   const costNanos = costOfExact(plan);
+  const hundredth = (costNanos + 99n) / 100n;
   const budgetOf = (): BudgetPlan => ({
-    amountNanos:
-      (costNanos * BigInt(random.pick([100, 103, 110, 124, 124, 126, 200, 210, 230]))) / 100n,
+    amountNanos: random.pick([
+      ...[100n, 103n, 110n, 124n, 126n, 200n, 210n].map((share) => hundredth * share),
+      // A large one and then some small ones, which is all of it.
+      ...[1n, 1n, 1n, 2n].map((count) => costNanos + count * costOfExact(plan, smallOutput)),
+    ]),
     period: random.chance(0.8) ? "day" : "total",
   });
   const budget = budgetOf();
   const enough = withRequests({ ...plan, prices: [] }, accountId, 5);
   const budgeted = withBudget(enough, key.id, budget);
   const turnMs = 4_000;
+  const turns = budgeted.requests.filter((one) => one.accountId === accountId).length;
+  const lastOfDay = random.between(1, turns - 1);
   let turn = 0;
   const requests = budgeted.requests.map((one): RequestPlan => {
     if (one.accountId !== accountId) return one;
     turn += 1;
     const turned = { ...exact(one), key: { ...key, budget }, atMs: turn * turnMs };
-    // Small ones come when most is spent.
-    return turn > 1 && random.chance(0.4) ? { ...turned, requested: 1 } : turned;
+    // A large one first in each period; when most is spent most often a small one, which a large one after it would not be.
+    const place = turn > lastOfDay ? turn - lastOfDay : turn;
+    const requested = random.pick([1, smallOutput, smallOutput, smallOutput]);
+    return place > 1 && random.chance(place === 2 ? 0.9 : 0.5) ? { ...turned, requested } : turned;
   });
-  const midnightMs = turnMs * random.between(1, turn) + 2_000;
   const again: Incident = {
     when: { atMs: turnMs * random.between(1, turn) + random.pick([2_000, 3_000]) },
     what: { type: "budget", keyId: key.id, budget: random.chance(0.2) ? null : budgetOf() },
   };
+  const midnightMs = lastOfDay * turnMs + 2_500;
   const played = {
     ...budgeted,
     accounts: budgeted.accounts.map((one) => (one.id === accountId ? ample(one) : one)),
     requests,
-    startsAtMs: startOf(plan, random.chance(0.6) ? midnightMs : dayMs / 2),
+    startsAtMs: startOf(plan, random.chance(0.7) ? midnightMs : dayMs / 2),
   };
   const taken = random.chance(0.8) ? withoutTrouble(withoutRefusals(played)) : played;
   return random.chance(0.5) ? withIncidents(taken, again) : taken;
 }
 
 const exactTokens = { input: 4, output: 50 };
+/** As many as the deployment's smallest piece has; of fewer it says nothing. */
+const smallOutput = 10;
 
 /** A request that is charged what it reserves, at the prices of the settings. */
 function exact(one: RequestPlan): RequestPlan {
@@ -228,10 +241,10 @@ function exact(one: RequestPlan): RequestPlan {
   };
 }
 
-function costOfExact({ rules }: Plan): bigint {
+function costOfExact({ rules }: Plan, output = exactTokens.output): bigint {
   const { inputNanosPerMillion, outputNanosPerMillion } = rules;
   return costOf(
-    { ...exactTokens, cached: 0 },
+    { ...exactTokens, output, cached: 0 },
     { input: inputNanosPerMillion, cached: null, output: outputNanosPerMillion },
   );
 }
