@@ -1,18 +1,10 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openStore, type SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import type { Failure } from "../../src/failure.ts";
+import type { SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { type EventStage, openPostgresStages, openSqliteStage } from "./event-stage.ts";
 import { postgresTests } from "./postgres-server.ts";
-import {
-  defaultSettings,
-  failureOf,
-  openTill,
-  refusal,
-  run,
-  secretHash,
-  temporaryLedger,
-  type Till,
-} from "./support.ts";
+import { defaultSettings, failureOf, openTill, refusal, run, type Till } from "./support.ts";
 import { openNewStore } from "./made-ledger.ts";
 
 function open(requestsPerMinute: number): SqliteStore {
@@ -136,34 +128,13 @@ describe("the rate of a key", () => {
     till.authorize(10_000_000);
     expect(refusal(() => till.authorize(9_000_000))).toBe("done");
   });
-
-  test("a lowered limit waits for as many as are too many", () => {
-    using ledger = temporaryLedger();
-    {
-      using store = openStore({ ...defaultSettings, path: ledger.path });
-      const till = openTill(store, "a", 0n);
-      for (const nowMs of [0, 1_000, 2_000]) till.authorize(nowMs);
-    }
-    using store = openStore({ ...defaultSettings, path: ledger.path, requestsPerMinute: 1 });
-    const order = {
-      accountId: "acct_a",
-      keyId: "key_a",
-      secretHash: secretHash("a"),
-      ticketId: "late",
-      needsCredit: false,
-    } as const;
-    const failure = failureOf(() => run(store, "authorize", order, 2_000));
-    expect(failure.facts.retryAfterSeconds).toBe(60);
-    expect(refusal(() => run(store, "authorize", order, 61_999))).toBe("rate_limited");
-    expect(refusal(() => run(store, "authorize", order, 62_000))).toBe("done");
-  });
 });
 
 describe.each([
   { name: "SQLite", runs: true },
   { name: "PostgreSQL", runs: postgresTests },
 ])("$name", ({ name, runs }) => {
-  describe.runIf(runs)("looking for ended leases", () => {
+  describe.runIf(runs)("tickets", () => {
     let stages: Awaited<ReturnType<typeof openPostgresStages>> | null = null;
     const open = (): Promise<EventStage> => stages?.open() ?? openSqliteStage();
     beforeAll(async () => {
@@ -171,7 +142,7 @@ describe.each([
     });
     afterAll(() => stages?.[Symbol.asyncDispose]());
 
-    test("forgets tickets of a clock that was set back, which do not count when it comes there again", async () => {
+    test("of a clock that was set back are forgotten with ended leases, and do not count when it comes there again", async () => {
       await using stage = await open();
       const { ledger } = stage;
       const first = await ledger.ensureFirstAccount(1_000_000_000n);
@@ -190,6 +161,28 @@ describe.each([
       await ledger.expire();
       stage.later(195_000);
       expect(await remaining()).toBe(599);
+    });
+
+    test("are waited for, where a limit was lowered, as many as are too many", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const first = await ledger.ensureFirstAccount(1_000_000_000n);
+      const authorize = (): Promise<unknown> => ledger.authorize(first?.secret ?? "", true);
+      const outcome = (): Promise<unknown> =>
+        authorize().then(
+          () => "done",
+          (error: unknown) => (error as Failure).facts.retryAfterSeconds,
+        );
+      for (let taken = 0; taken < 3; taken += 1) {
+        expect(await outcome()).toBe("done");
+        stage.later(1_000);
+      }
+      await ledger.changeAccount(first?.account.id ?? "", { limits: { requestsPerMinute: 1 } });
+      expect(await outcome()).toBe(59);
+      stage.later(58_999);
+      expect(await outcome()).toBe(1);
+      stage.later(1);
+      expect(await outcome()).toBe("done");
     });
   });
 });
