@@ -157,3 +157,8 @@ test("status names the webhooks that fail, until a delivery comes through", asyn
   await attempt(true);
   expect(await failing()).toEqual([]);
 });
+
+test("receipts that were charged more than an account can hold are none, and no fault", async () => {
+  const { json, status } = await operators.ask("/api/v1/receipts?charged_at_least=999999999999999");
+  expect([status, json["data"]]).toEqual([200, []]);
+});

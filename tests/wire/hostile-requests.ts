@@ -55,7 +55,14 @@ export interface AskedDocument {
 }
 
 /** As they stand in a path or a query; `%ff` and what follows are no UTF-8. */
-const escaped = ["%ff", "%ED%A0%80'%25_%5C%", "x".repeat(4_000), "9223372036854775808", "1e400"];
+const escaped = [
+  "%ff",
+  "%ED%A0%80'%25_%5C%",
+  "x".repeat(4_000),
+  "9223372036854775808",
+  "1e400",
+  "-999999999999999",
+];
 const zero = "%00%C3%A1";
 /** Of lists that are in another order, of rows that there are not, and of a name that there cannot be. */
 const cursors = ["0", "999999999999999", "9999999999999999.req_1", "default", "a\0b"].map((text) =>

@@ -86,7 +86,7 @@ export function* pageReceipts(query: ReceiptQuery): Steps<readonly Receipt[]> {
     ["admitted_at_ms <", query.untilMs],
     [`${ofEach}state <> 'open' and resolved_at_ms >=`, query.endedSinceMs],
     ["state <> 'open' and resolved_at_ms <", query.endedUntilMs],
-    ["charged_nanos >=", query.chargedAtLeastNanos],
+    ["charged_nanos >=", withinCredit(query.chargedAtLeastNanos)],
   ] as const;
   // Few requests run, or end in a short time: an index has them, and by an expression none is taken that has all others too.
   const time = query.state === "open" || isShort ? "admitted_at_ms + 0" : "admitted_at_ms";
@@ -174,4 +174,11 @@ function conditions(
 
 function asIs(parameter: string): string {
   return parameter;
+}
+
+/** An amount that no charge can have is as good as the nearest of those, and fits the columns of both stores. */
+function withinCredit(nanos: bigint | null): bigint | null {
+  if (nanos === null) return null;
+  const beyond = limits.creditNanosMax + 1n;
+  return nanos > beyond ? beyond : nanos < -beyond ? -beyond : nanos;
 }
