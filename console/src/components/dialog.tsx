@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 /** What stands over the page until it is answered; Escape closes it, and the focus goes back to where it was. */
 export function Dialog({
@@ -13,15 +13,22 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    element.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    // Closing gives the focus back to what had it, which a dialog that left the page already could not.
+    return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={id}
+      // One that was taken away, and closed so, has said already why.
+      onClose={() => {
+        if (element.current !== null) onClose();
+      }}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
