@@ -7,7 +7,7 @@ import type { TestProject } from "vitest/node";
 declare module "vitest" {
   interface ProvidedContext {
     /** The folder of what `bundleThreads` has made. */
-    readonly threads: string;
+    readonly threads?: string;
   }
 }
 

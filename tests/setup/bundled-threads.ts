@@ -6,7 +6,8 @@ import { entryUrl as urlOfSource } from "../../src/worker-url.ts";
 
 // Stands for src/worker-url.ts in tests.
 
-const folder = inject("threads");
+// A configuration that makes no bundle provides none.
+const folder = inject("threads") ?? "";
 let areSources = folder === "";
 
 /** Threads start from their sources as long as the value lives: what they throw names the place in `src/`. */
