@@ -31,6 +31,7 @@ import type { StoreGroup } from "./ledger/store-operations.ts";
 import { openArchiver } from "./ledger/archive/archiver.ts";
 import { openUsageKeeper } from "./ledger/usage-keeper.ts";
 import { limits } from "./limits.ts";
+import { openOnce } from "./open-once.ts";
 import { openPageFiles } from "./pages/page-files.ts";
 import type { GaugeReadings } from "./telemetry/gauges.ts";
 import type { ServiceTelemetry } from "./telemetry/telemetry.ts";
@@ -235,28 +236,16 @@ function openReports(
   ledger: StoreLedger,
 ): AsyncDisposable & { open(): Promise<StoreLedger> } {
   const { database, sqliteSynchronous: synchronous } = config;
-  let opening: Promise<StoreLedger> | null = null;
-  async function openOnce(path: string): Promise<StoreLedger> {
-    const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
-    try {
-      const settings = { path, synchronous, ...ledgerRules(config), yields: true } as const;
-      return await openSqliteLedger(settings, parts);
-    } catch (error) {
-      // The next report tries again.
-      opening = null;
-      throw error;
-    }
-  }
-  return {
-    open: () =>
-      database.kind === "sqlite" ? (opening ??= openOnce(database.path)) : Promise.resolve(ledger),
-    async [Symbol.asyncDispose]() {
-      await opening?.then(
-        (opened) => opened[Symbol.asyncDispose](),
-        () => {},
-      );
-    },
-  };
+  if (database.kind !== "sqlite")
+    return { open: () => Promise.resolve(ledger), [Symbol.asyncDispose]: () => Promise.resolve() };
+  const settings = {
+    path: database.path,
+    synchronous,
+    ...ledgerRules(config),
+    yields: true,
+  } as const;
+  const parts = { now: Date.now, telemetry: { ledgerRetry: () => {} } };
+  return openOnce(() => openSqliteLedger(settings, parts));
 }
 
 async function openLedger(

@@ -11,7 +11,7 @@ import type { WatchedService } from "../operators/watched-service.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { openLedger } from "./open-ledger.ts";
 import { openWatchedService } from "./open-watched-service.ts";
-import { openOnce } from "./side-ledger.ts";
+import { openOnce } from "../open-once.ts";
 import { version } from "./version.ts";
 import { announce } from "./announce.ts";
 import { openProcessTelemetry } from "./process-telemetry.ts";

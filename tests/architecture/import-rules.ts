@@ -77,6 +77,7 @@ const table: Readonly<Record<string, Allowance>> = {
   "timers.ts": { folders: [], modules: [] },
   "new-id.ts": { folders: [], modules: ["nanoid"] },
   "worker-url.ts": { folders: [], modules: [] },
+  "open-once.ts": { folders: [], modules: [] },
   "yield-to-streams.ts": { folders: [], modules: ["node:fs", "node:os"] },
 };
 const sharedFiles = [
@@ -85,6 +86,7 @@ const sharedFiles = [
   "timers.ts",
   "new-id.ts",
   "worker-url.ts",
+  "open-once.ts",
   "yield-to-streams.ts",
 ];
 // Each package has one home, so that replacing it touches one folder.

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AdmitOrder, GivenBack } from "../ledger.ts";
 import type { StoreClient } from "../store-operations.ts";
+import { openOnce } from "../../open-once.ts";
 import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
 import { memoryPath, prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
@@ -50,29 +51,15 @@ function withReports(
   { now }: SqliteLedgerParts,
 ): StoreClient {
   if (settings.yields === true || settings.path === memoryPath) return client;
-  let opening: Promise<StoreClient> | null = null;
-  async function open(): Promise<StoreClient> {
-    try {
-      return await connectStore(openThreadLine({ ...settings, yields: true }), { now });
-    } catch (error) {
-      // The next question tries again.
-      opening = null;
-      throw error;
-    }
-  }
+  const reports = openOnce(() =>
+    connectStore(openThreadLine({ ...settings, yields: true }), { now }),
+  );
   return {
     async call(name, argument) {
-      const isReport = name === "printUsage";
-      return (isReport ? await (opening ??= open()) : client).call(name, argument);
+      return (name === "printUsage" ? await reports.open() : client).call(name, argument);
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([
-        client[Symbol.asyncDispose](),
-        opening?.then(
-          (opened) => opened[Symbol.asyncDispose](),
-          () => {},
-        ),
-      ]);
+      await Promise.all([client[Symbol.asyncDispose](), reports[Symbol.asyncDispose]()]);
     },
   };
 }
