@@ -20,6 +20,7 @@ import {
   paced,
   type Scenario,
 } from "./scenarios.ts";
+import { openCollector } from "./telemetry.ts";
 import { type BenchFormat, chat, formats } from "./wire.ts";
 
 // Everything in one run, arm beside arm, since absolute figures of one machine move from run to run; what counts is
@@ -38,6 +39,8 @@ export interface ArmBench {
   readonly minutes: number;
   /** The folder of another checkout; null: none. */
   readonly against: string | null;
+  /** Whether the service on SQLite that sends traces, metrics and logs is compared with one that sends nothing. */
+  readonly telemetry: boolean;
 }
 
 const everyScenario: readonly Scenario[] = [
@@ -66,14 +69,18 @@ export async function benchArms(bench: ArmBench): Promise<void> {
   const { minutes, seconds } = bench;
   process.stdout.write(describeRun(run, { rounds, seconds, minutes, startedAt }));
   process.stdout.write(printTables(run.figures));
-  if (bench.against !== null) process.stdout.write(printComparison(run.figures, before));
+  const title = bench.telemetry
+    ? "Sent (now) against not sent (before)"
+    : "Against the other checkout";
+  process.stdout.write(printComparison(run.figures, before, title));
 }
 
 /** A short round of everything, so that all of it is known to run; rejects when a ratio to the floor is much worse. */
 export async function checkRatios(): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const bench = { peers: false, only: null, scenarios: null, formats: null, against: null };
-  const run = await openRun({ ...bench, rounds: 1, seconds: 1, minutes: 5 }, stack);
+  const all = { peers: false, only: null, scenarios: null, formats: null, against: null };
+  const bench = { ...all, telemetry: false, rounds: 1, seconds: 1, minutes: 5 };
+  const run = await openRun(bench, stack);
   await run.measureOnce(everyScenario, 0.1);
   await run.measureBodies(1);
   const compared = run.only(["floor", "sqlite"]);
@@ -131,6 +138,12 @@ function armsOf(bench: ArmBench, origin: string, folder: string): readonly ArmSo
       open: () => openOnPostgres(origin, folder, { name: `${prefix}postgres`, checkout }),
     },
   ];
+  if (bench.telemetry)
+    return [
+      { name: "direct", open: () => Promise.resolve(openDirect(origin)) },
+      ...own(before, null).slice(0, 1),
+      { name: "sqlite", open: () => openSending(origin, folder) },
+    ];
   const sources: readonly ArmSource[] = [
     { name: "nginx", open: () => openNginx(origin, folder) },
     { name: "floor", open: () => openFloor(origin) },
@@ -146,6 +159,16 @@ function armsOf(bench: ArmBench, origin: string, folder: string): readonly ArmSo
     { name: "direct", open: () => Promise.resolve(openDirect(origin)) },
     ...sources.filter(({ name }) => isIn(bench.only, name.replace(before, ""))),
   ];
+}
+
+/** The service as an operator with a collector runs it: all three signals, and 1 % of the traces that callers did not begin. */
+async function openSending(origin: string, folder: string): Promise<Arm> {
+  const environment = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: await openCollector(),
+    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+    OTEL_TRACES_SAMPLER_ARG: "0.01",
+  };
+  return await openTributary(origin, folder, { synchronous: "full", name: "sqlite", environment });
 }
 
 function isIn(names: readonly string[] | null, name: string): boolean {

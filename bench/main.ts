@@ -8,7 +8,7 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
   streams          500, 1,000 and 1,500 streams of 20 chunks a second
   processes        several processes on one SQLite ledger
   ledger           the ledger's steps in each store; with --against their CPU before and now, in turns
-  telemetry        what is sent by OpenTelemetry, for a request
+  telemetry [pairs] what is sent by OpenTelemetry, for a request; pairs: the service that sends it beside one that does not
   engine           the embedded engine
 --only ARM,...     --scenarios NAME,...   --formats chat,messages,responses
 --rounds N         --seconds N (a window) --minutes N (at most)
@@ -58,7 +58,7 @@ if (what === "engine") {
     seconds: positive(values.seconds, 4),
     against: values.against ?? null,
   });
-} else if (what === "telemetry") {
+} else if (what === "telemetry" && name === undefined) {
   const { benchTelemetry } = await import("./telemetry.ts");
   await benchTelemetry();
 } else if (what === "ledger") {
@@ -74,7 +74,7 @@ if (what === "engine") {
     });
 } else if (what === undefined && smoke) {
   await checkRatios();
-} else if (what === undefined || what === "peers") {
+} else if (what === undefined || what === "peers" || what === "telemetry") {
   await benchArms({
     peers: what === "peers",
     only: list(values.only),
@@ -84,6 +84,7 @@ if (what === "engine") {
     seconds: positive(values.seconds, what === "peers" ? 1 : 2),
     minutes: positive(values.minutes, 18),
     against: values.against ?? null,
+    telemetry: what === "telemetry",
   });
 } else throw new Error(usage);
 process.exit();

@@ -179,8 +179,12 @@ function errorsOf(table: Table, figures: ArmFigures): number {
     .reduce((sum, errors) => sum + errors, 0);
 }
 
-/** Each figure of an arm against that of its like from another checkout, round by round. */
-export function printComparison(arms: ReadonlyMap<string, ArmFigures>, prefix: string): string {
+/** Each figure of an arm against that of its like whose name has the prefix, round by round. */
+export function printComparison(
+  arms: ReadonlyMap<string, ArmFigures>,
+  prefix: string,
+  title: string,
+): string {
   const lines = [...arms].flatMap(([name, figures]) => {
     const base = arms.get(prefix + name);
     if (base === undefined) return [];
@@ -197,5 +201,5 @@ export function printComparison(arms: ReadonlyMap<string, ArmFigures>, prefix: s
       };
     });
   });
-  return lines.length === 0 ? "" : `\nAgainst the other checkout\n\n${markdown(lines)}`;
+  return lines.length === 0 ? "" : `\n${title}\n\n${markdown(lines)}`;
 }

@@ -137,7 +137,7 @@ function cpuMicros(before: NodeJS.CpuUsage): number {
 }
 
 /** Takes what it is sent, as a collector would that has nothing to do. */
-async function openCollector(): Promise<string> {
+export async function openCollector(): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().once("end", () => response.end());
   }).listen(0, "127.0.0.1");
