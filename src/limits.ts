@@ -390,8 +390,11 @@ export const limits = {
   presenceLeftOverMs: 60_000,
   /** How long a lease is unless TRIBUTARY_LEASE_SECONDS says otherwise. */
   leaseSecondsDefault: 60,
-  /** PostgreSQL: how long a process may be missed before it counts as dead, as its session may have ended alone. */
-  ledgerReturnMs: 1_500,
+  /**
+   * PostgreSQL: how long a process may be missed before it counts as dead, as its session may have ended alone: it notices at
+   * its next look, and has as long as is left to begin another one.
+   */
+  ledgerReturnMs: 1_250,
   /** Leases that end later than so many of them from now are of a clock that was ahead: it may go back by one of them. */
   leasesAheadMax: 2,
   /** A process that could not renew cancels this long before its leases end, or a sixth of them where they are short. */
@@ -509,7 +512,8 @@ if (limits.leasesAheadMax < 2)
   throw new Error(
     "limits: a clock that is set back by a lease would make living leases look impossible",
   );
-if (2 * limits.ledgerDeadAskMs + limits.ledgerReturnMs > limits.ledgerDeadFreedMs)
+// It is missed at the next look of any other process, which looks again as soon as it counts as dead; a third is for the work.
+if (limits.ledgerDeadAskMs + limits.ledgerReturnMs > (limits.ledgerDeadFreedMs * 2) / 3)
   throw new Error("limits: what a dead process held would be given back later than promised");
 if (limits.ledgerDeadAskMs >= limits.ledgerReturnMs)
   throw new Error("limits: a process whose session ended would count as dead before its next look");

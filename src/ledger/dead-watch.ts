@@ -24,7 +24,8 @@ export interface DeadWatchParts {
 }
 
 /**
- * Calls `giveBackDead` every `everyMs`, which says that this process lives and gives back what dead processes held.
+ * Calls `giveBackDead` every `everyMs`, which says that this process lives and gives back what dead processes held; where one
+ * is missed that is not dead for sure yet, again at the moment in which it will be.
  * Calls `onDoubt` where the store had taken this process for dead, or its machine stood still: leases may have ended.
  */
 export function openDeadWatch(
@@ -44,17 +45,19 @@ export function openDeadWatch(
     const differsMs = difference();
     if (Math.abs(differsMs - differedMs) > limits.clockStepMs) onDoubt();
     differedMs = differsMs;
+    let nextMs = everyMs;
     try {
-      const { count, known } = await ledger.giveBackDead();
+      const { againInMs, count, known } = await ledger.giveBackDead();
       failing = false;
       if (goneFor !== null) telemetry.lifecycle("ledger back", {});
       goneFor = null;
       if (count > 0) telemetry.reservationsExpired({ count });
       if (!known) onDoubt();
+      nextMs = Math.min(everyMs, againInMs ?? everyMs);
     } catch (cause) {
       if (!closed) report(cause);
     }
-    if (!closed) timer = timers.set(() => void (looking = look()), everyMs);
+    if (!closed) timer = timers.set(() => void (looking = look()), nextMs);
   }
 
   /** Reports the first of several failures in a row: the store is asked again every `everyMs`. */

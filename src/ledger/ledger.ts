@@ -94,6 +94,8 @@ export interface GivenBack {
   readonly count: number;
   /** False: until now the store took this process for dead, so that what it holds may be lost. */
   readonly known: boolean;
+  /** When a process that is missed now will be dead for sure, unless it comes back; null: none is missed. */
+  readonly againInMs: number | null;
 }
 
 /** The hot half of the ledger: what a request touches. All promises reject with a Failure. */

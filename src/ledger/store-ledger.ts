@@ -152,7 +152,7 @@ function hotHalf(
         const step = await run("giveBackDead", null);
         count += step.count;
         known &&= step.known;
-        if (step.count < limits.ledgerGroupMax) return { count, known };
+        if (step.count < limits.ledgerGroupMax) return { ...step, count, known };
       }
     },
     async check() {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../src/failure.ts";
+import { limits } from "../../src/limits.ts";
 import { openLeaseKeeper, type LeaseKeeper } from "../../src/ledger/lease-keeper.ts";
 import type { RequestId } from "../../src/ledger/scalars.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
@@ -76,7 +77,7 @@ function openScene(leaseMs = 60_000, renew = allOurs): Scene {
     renew,
     cancelled: [],
     expired: 0,
-    dead: { count: 0, known: true },
+    dead: { count: 0, known: true, againInMs: null },
     suspendedMs: 0,
   };
   const keeper = openLeaseKeeper(
@@ -318,7 +319,7 @@ describe("the lease keeper", () => {
     await using scene = openScene();
     await scene.time.advance(1_500);
     expect(scene.looks).toEqual([0, 750, 1_500]);
-    scene.dead = { count: 4, known: true };
+    scene.dead = { count: 4, known: true, againInMs: null };
     await scene.time.advance(750);
     expect(scene.events).toEqual(["expired 4"]);
     expect(scene.renewals).toEqual([]);
@@ -328,7 +329,7 @@ describe("the lease keeper", () => {
     await using scene = openScene();
     await scene.time.advance(1_000);
     const [lost, kept] = [hold(scene, "req_1"), hold(scene, "req_2")];
-    scene.dead = { count: 0, known: false };
+    scene.dead = { count: 0, known: false, againInMs: null };
     scene.renew = (ids) => Promise.resolve(new Set(ids.filter((id) => id === "req_2")));
     await scene.time.advance(500);
     expect(scene.renewals[0]).toEqual([1_500, ["req_1", "req_2"]]);
@@ -348,6 +349,29 @@ describe("the lease keeper", () => {
     scene.renew = allOurs;
     await scene.time.advance(20_000);
     expect(scene.renewals.map(([atMs]) => atMs)).toEqual([1_500, 21_500]);
+  });
+
+  test("looks again when a process that is missed counts as dead, and frees what it held within 2 s of its death", async () => {
+    for (const diedAtMs of [1, 400, 749]) {
+      await using scene = openScene();
+      const freedAtMs: number[] = [];
+      let missedAtMs: number | null = null;
+      scene.look = () => {
+        const { nowMs } = scene.time;
+        if (nowMs > diedAtMs) missedAtMs ??= nowMs;
+        const leftMs = missedAtMs === null ? null : missedAtMs + limits.ledgerReturnMs - nowMs;
+        if (leftMs !== null && leftMs <= 0) freedAtMs.push(nowMs);
+        return Promise.resolve({
+          ...scene.dead,
+          againInMs: leftMs !== null && leftMs > 0 ? leftMs : null,
+        });
+      };
+      await scene.time.advance(10_000);
+      expect(freedAtMs[0]).toBe(limits.ledgerDeadAskMs + limits.ledgerReturnMs);
+      // Before and after it looks as often as ever.
+      expect(scene.looks.slice(0, 5)).toEqual([0, 750, 1_500, 2_000, 2_750]);
+    }
+    expect(limits.ledgerDeadAskMs + limits.ledgerReturnMs).toBeLessThanOrEqual(2_000);
   });
 
   test("says once that it cannot look, however long the ledger is away", async () => {

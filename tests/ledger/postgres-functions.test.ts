@@ -36,6 +36,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0027-admitted": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0028-archives": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0029-usage-of-weeks": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
+  "0030-looks-in-time": "541e29efb936e141bdadef29c9addd7803e01d34943078f4df9ba7a923f2f57a",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

@@ -69,7 +69,7 @@ describe.skipIf(!runs)("a pooler in front of PostgreSQL", () => {
     // Nothing tells whether a process lives: its leases alone count.
     const caller = await ledger.authorize(secret, true);
     await ledger.admit(orderOf(caller, { requestId: "req_open" }));
-    expect(await ledger.giveBackDead()).toEqual({ count: 0, known: true });
+    expect(await ledger.giveBackDead()).toEqual({ count: 0, known: true, againInMs: null });
     expect(
       await execute(url, "select owner from tributary.reservation where request_id = 'req_open'"),
     ).toEqual([{ owner: null }]);

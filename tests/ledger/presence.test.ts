@@ -55,10 +55,18 @@ describe("a process on a SQLite ledger", () => {
     using mine = storeOf(path, { owner: "mine" });
     const till = openTill(childs, "a", credit);
     for (const id of ["req_1", "req_2", "req_3", "req_4"] as const) till.admit(id, {}, 1_000);
-    expect(run(mine, "giveBackDead", null, 50_000)).toEqual({ count: 0, known: true });
+    expect(run(mine, "giveBackDead", null, 50_000)).toEqual({
+      count: 0,
+      known: true,
+      againInMs: null,
+    });
     expect(till.show().heldNanos).toBeGreaterThan(0n);
     await child.kill();
-    expect(run(mine, "giveBackDead", null, 1_001)).toEqual({ count: 4, known: true });
+    expect(run(mine, "giveBackDead", null, 1_001)).toEqual({
+      count: 4,
+      known: true,
+      againInMs: null,
+    });
     expect(till.show()).toMatchObject({ heldNanos: 0n, balanceNanos: credit });
     // What comes too late is charged nothing, and its slot can be had again.
     expect(till.settle("req_1", [10, 10], 1_002)).toEqual({ chargedNanos: 0n, applied: false });
@@ -71,7 +79,11 @@ describe("a process on a SQLite ledger", () => {
     using ledger = temporaryLedger();
     using store = storeOf(ledger.path, {});
     openTill(store, "a", credit).admit("req_1", {}, 0);
-    expect(run(store, "giveBackDead", null, 59_999)).toEqual({ count: 0, known: true });
+    expect(run(store, "giveBackDead", null, 59_999)).toEqual({
+      count: 0,
+      known: true,
+      againInMs: null,
+    });
     expect(run(store, "expire", null, 60_000)).toBe(1);
   });
 
@@ -107,7 +119,7 @@ describe("a process on a SQLite ledger", () => {
     {
       await using opened = await openSqliteLedger({ ...defaultSettings, path: ledger.path }, parts);
       expect(countPresent(ledger.path)).toBe(1);
-      expect(await opened.giveBackDead()).toEqual({ count: 0, known: true });
+      expect(await opened.giveBackDead()).toEqual({ count: 0, known: true, againInMs: null });
     }
     expect(countPresent(ledger.path)).toBe(0);
   });

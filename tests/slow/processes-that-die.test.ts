@@ -126,7 +126,7 @@ test("processes end with the one that started them, and what they held is given 
   await expect.poll(() => [...service.processIds().values()].filter(isAlive)).toEqual([]);
   for (const answer of answers) await expect(answer.text()).rejects.toThrow();
   expect((await ledger.showAccount(accountId)).heldNanos).toBeGreaterThan(0n);
-  expect(await ledger.giveBackDead()).toEqual({ count: 3, known: true });
+  expect(await ledger.giveBackDead()).toEqual({ count: 3, known: true, againInMs: null });
   expect((await ledger.showAccount(accountId)).heldNanos).toBe(0n);
   expect(await ledger.verify([])).toMatchObject({ ok: true, problems: [] });
 });

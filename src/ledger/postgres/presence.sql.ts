@@ -13,9 +13,11 @@ create or replace function tributary.is_heard(_number integer) returns boolean l
 $body$;
 
 -- A process (null: a command) says that it lives, and looks for processes that do not. known: until now this process
--- counted as living; dead: some process is dead for sure, so that what it held is to be given back.
-create or replace function tributary.look(
-  _process text, _number integer, _grace_ms bigint, _at_ms bigint, out known boolean, out dead boolean
+-- counted as living; dead: some process is dead for sure, so that what it held is to be given back; again_ms: in how many
+-- milliseconds another one will be, unless it is heard again (null: all others are heard, or are dead).
+create or replace function tributary.look_round(
+  _process text, _number integer, _grace_ms bigint, _at_ms bigint, out known boolean, out dead boolean,
+  out again_ms integer
 ) language plpgsql as $body$
 declare
   _now bigint := coalesce(_at_ms, tributary.now_ms());
@@ -31,12 +33,21 @@ begin
   update tributary.process p set missed_ms = case when tributary.is_heard(p.number) then null else _now end
     where p.id is distinct from _process and p.server_started = _started
       and ((p.missed_ms is null or p.missed_ms > _now) <> tributary.is_heard(p.number));
-  dead := exists (select 1 from tributary.process p
-    where p.server_started = _started and p.missed_ms <= _now - _grace_ms);
+  select coalesce(bool_or(l.left_ms <= 0), false), min(l.left_ms) filter (where l.left_ms > 0) into dead, again_ms
+    from (select p.missed_ms + _grace_ms - _now as left_ms from tributary.process p where p.server_started = _started) l;
   -- A dead process is forgotten an hour later, when nothing is left to give back for it.
   delete from tributary.process p where (p.missed_ms <= _now - 3600000 or p.server_started <> _started)
     and not tributary.is_heard(p.number)
     and not exists (select 1 from tributary.reservation r where r.state = 'open' and r.owner = p.id);
+end
+$body$;
+
+-- The same, as replicas of the schemas before 30 ask.
+create or replace function tributary.look(
+  _process text, _number integer, _grace_ms bigint, _at_ms bigint, out known boolean, out dead boolean
+) language plpgsql as $body$
+begin
+  select l.known, l.dead into known, dead from tributary.look_round(_process, _number, _grace_ms, _at_ms) l;
 end
 $body$;
 

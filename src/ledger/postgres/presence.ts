@@ -14,8 +14,14 @@ import { presenceLockClass } from "./presence.sql.ts";
 export interface PostgresPresence extends AsyncDisposable {
   /** The id that reservations carry. */
   readonly owner: string;
-  /** Says that this process lives; `dead`: some other process is dead. Rejects with a StoreFault. */
-  look(): Promise<Pick<GivenBack, "known"> & { readonly dead: boolean }>;
+  /** Says that this process lives. Rejects with a StoreFault. */
+  look(): Promise<Looked>;
+}
+
+/** What a look has found. */
+export interface Looked extends Pick<GivenBack, "known" | "againInMs"> {
+  /** Some other process is dead. */
+  readonly dead: boolean;
 }
 
 /** Begins the session. Rejects with a StoreFault. */
@@ -27,14 +33,14 @@ export async function openPresence(
   const number = randomInt(2 ** 31);
   let session: Client | null = await begin(settings, number);
 
-  async function lookOnce(): ReturnType<PostgresPresence["look"]> {
+  async function lookOnce(): Promise<Looked> {
     try {
       session ??= await begin(settings, number);
-      const { rows } = await session.query<{ known: boolean; dead: boolean }>(
-        "select known, dead from tributary.look($1, $2, $3, $4)",
+      const { rows } = await session.query<Looked>(
+        `select known, dead, again_ms as "againInMs" from tributary.look_round($1, $2, $3, $4)`,
         [owner, number, limits.ledgerReturnMs, clock()],
       );
-      return rows[0] ?? { known: false, dead: false };
+      return rows[0] ?? { known: false, dead: false, againInMs: null };
     } catch (error) {
       const ending = session;
       session = null;

@@ -1,10 +1,10 @@
 import { limits } from "../../limits.ts";
 import type { Settlement } from "../ledger.ts";
-import { bigOf, idOf, numberOf, textOf } from "../row.ts";
+import { bigOf, idOf, numberOf, numberOrNullOf, textOf } from "../row.ts";
 import { openBatches, type BatchOrder } from "./batches.ts";
 import type { Clock, Database } from "./database.ts";
 import type { PostgresOperations, StoreGroup } from "../store-operations.ts";
-import type { PostgresPresence } from "./presence.ts";
+import type { Looked, PostgresPresence } from "./presence.ts";
 
 const settle = {
   name: "settle",
@@ -30,7 +30,10 @@ const giveBack = {
   text: "select tributary.give_back($1, $2, $3, $4, $5)::bigint as count",
 };
 // For a command, which does not say that it lives.
-const look = { name: "look", text: "select known, dead from tributary.look(null, null, $1, $2)" };
+const look = {
+  name: "look",
+  text: "select dead, again_ms from tributary.look_round(null, null, $1, $2)",
+};
 const sweep = { name: "sweep", text: "select tributary.sweep_rate($1, $2, $3)" };
 
 type Resolve = Pick<PostgresOperations, "settle" | "renew" | "expire" | "giveBackDead">;
@@ -53,6 +56,12 @@ export function openResolve(database: Database, parts: ResolveParts): Resolve {
     onGroup: parts.onGroup,
     values: (orders, lockMs) => [...valuesOf(orders), lockMs, clock()],
   });
+  async function lookAsCommand(): Promise<Looked> {
+    const [row] = await database.query(look, limits.ledgerReturnMs, clock());
+    const againInMs = row === undefined ? null : numberOrNullOf(row, "again_ms");
+    return { known: true, dead: row?.["dead"] === true, againInMs };
+  }
+
   return {
     async settle(settlement) {
       const { requestId } = settlement;
@@ -70,12 +79,8 @@ export function openResolve(database: Database, parts: ResolveParts): Resolve {
       return giveBackDue(false);
     },
     async giveBackDead() {
-      if (presence === null) {
-        const [row] = await database.query(look, limits.ledgerReturnMs, clock());
-        return { count: row?.["dead"] === true ? await giveBackDue(true) : 0, known: true };
-      }
-      const { dead, known } = await presence.look();
-      return { count: dead ? await giveBackDue(true) : 0, known };
+      const { againInMs, dead, known } = await (presence?.look() ?? lookAsCommand());
+      return { count: dead ? await giveBackDue(true) : 0, known, againInMs };
     },
   };
 }

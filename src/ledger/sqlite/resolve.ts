@@ -142,7 +142,7 @@ function openExpire(
         count += held.length;
         if (count >= limits.ledgerGroupMax) break;
       }
-      return { count, known: true };
+      return { count, known: true, againInMs: null };
     },
   };
 }

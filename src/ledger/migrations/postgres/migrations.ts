@@ -65,4 +65,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0027-admitted", oldest: 7, sql: admitted },
   { name: "0028-archives", oldest: 7, sql: archives },
   { name: "0029-usage-of-weeks", oldest: 7, sql: usageOfWeeks },
+  { name: "0030-looks-in-time", oldest: 7, sql: null },
 ];
