@@ -2,7 +2,7 @@ import { chmod, lstat, rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { connect, type Socket } from "node:net";
-import { Server as TlsServer } from "node:tls";
+import { Server as TlsServer, type TlsOptions } from "node:tls";
 import { limits } from "../limits.ts";
 import type { Timers } from "../timers.ts";
 import {
@@ -32,7 +32,7 @@ export async function openHttpServer(
   { tls }: Pick<ListenAddress, "tls">,
   handle: RequestListener,
   parts: {
-    readonly options: ServerOptions;
+    readonly options: ServerOptions & Pick<TlsOptions, "handshakeTimeout">;
     readonly timers: Timers;
     readonly telemetry: CertificateWatchParts["telemetry"];
   },
@@ -41,8 +41,8 @@ export async function openHttpServer(
   const certificate = await readCertificate(tls);
   const { cert, key } = certificate;
   const handshakeTimeout = limits.tlsHandshakeMs;
-  const server = createTlsServer({ ...parts.options, cert, key, handshakeTimeout }, handle);
-  // Node would answer bytes that are no TLS as a malformed request, in words that their sender cannot read.
+  const server = createTlsServer({ handshakeTimeout, ...parts.options, cert, key }, handle);
+  // Node gives a handshake that failed or never ends to `clientError`, whose answer waits for the handshake: its place is taken for good.
   server.removeAllListeners("tlsClientError");
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   const watch = watchCertificate(tls, certificate, {

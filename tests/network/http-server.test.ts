@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -89,4 +90,24 @@ it("a process asks its own listener under TLS, whatever name its certificate has
   const url = urlOf({ host: "0.0.0.0", port, tls });
   expect(url).toBe(`https://0.0.0.0:${String(port)}`);
   expect(await ask("127.0.0.1", port, url)).toBe("safe");
+});
+
+it("a connection whose handshake of TLS never ends is closed, whatever is answered to bytes that are no HTTP", async () => {
+  const made = makeCertificate({ name: "llm.example.org" });
+  const tls = { certificateFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
+  writeFileSync(tls.certificateFile, made.cert);
+  writeFileSync(tls.keyFile, made.key);
+  const parts = {
+    options: { handshakeTimeout: 1 },
+    timers: openManualTimers(),
+    telemetry: { certificateUsed() {}, lifecycle() {} },
+  };
+  using opened = await openHttpServer({ tls }, (_request, response) => response.end("safe"), parts);
+  servers.push(opened.server);
+  opened.server.on("clientError", (_error, socket) => socket.end("HTTP/1.1 400 Bad Request"));
+  await listenAt(opened.server, { host: "127.0.0.1", port: 0 });
+  const silent = connect(portOf(opened.server), "127.0.0.1");
+  silent.resume();
+  await once(silent, "close");
+  expect(silent.bytesRead).toBe(0);
 });
