@@ -9,7 +9,7 @@ import { type Row, textOf } from "../../src/ledger/row.ts";
 /** Runs a statement on tables named `tributary.NAME`, with parameters `$1`, `$2`. */
 export type RunStatement = (
   sql: string,
-  ...values: readonly (string | number | bigint | Uint8Array)[]
+  ...values: readonly (string | number | bigint | Uint8Array | null)[]
 ) => Promise<readonly Row[]>;
 
 /** What is written. */

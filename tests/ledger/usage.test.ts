@@ -9,6 +9,7 @@ import { openThreadedReports } from "../../src/ledger/postgres/threaded-reports.
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import type { Row } from "../../src/ledger/row.ts";
 import { noSums } from "../../src/ledger/usage/measures.ts";
+import { pageUsage } from "../../src/ledger/usage/sum-usage.ts";
 import { type UsageText, usageToJson } from "../../src/ledger/usage/usage-json.ts";
 import type { UsageQuery } from "../../src/ledger/usage/usage-query.ts";
 import { type RunStatement, writeManyReceipts, writtenAccount } from "../doubles/many-receipts.ts";
@@ -42,6 +43,15 @@ async function openSqlite(): Promise<Opened> {
   const { run } = opened.use(openSqliteStatements(path));
   const owned = opened.move();
   return { ledger, run, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** As the store's own connections give it. */
+function inWholeNumbers(row: Row): Row {
+  const columns = Object.entries(row).map(([name, value]) => [
+    name,
+    typeof value === "string" && /^-?\d+$/.test(value) ? BigInt(value) : value,
+  ]);
+  return Object.fromEntries(columns) as Row;
 }
 
 async function openPostgres(url: string): Promise<Opened> {
@@ -228,6 +238,25 @@ describe.each(stores.filter(([, , isThere]) => isThere))(
       await keep(steps);
       await fc.assert(fc.asyncProperty(aQuery, ensureAsModel), { numRuns });
       expect((await opened.ledger.verify([])).problems).toEqual([]);
+    });
+
+    it.each(timezones)("of all accounts reads no more than a row a day in %s", async (timezone) => {
+      await keep(100);
+      const longer = { sinceMs: sinceMs - 5 * 86_400_000, untilMs: untilMs + 5 * 86_400_000 };
+      const query = { ...everything, ...longer, by: ["day"], timezone } as const;
+      await ensureAsModel(query);
+      const steps = pageUsage(query);
+      let read = 0;
+      for (let step = steps.next(); step.done !== true;) {
+        if (step.value.type !== "statement") throw new Error(step.value.type);
+        const { sql, values } = step.value;
+        const rows = await opened.run(sql, ...values);
+        if (sql.includes("usage_all")) read += rows.length;
+        step = steps.next(rows.map(inWholeNumbers));
+      }
+      expect(read).toBeGreaterThan(20);
+      // One more on each day on which clocks are changed.
+      expect(read).toBeLessThanOrEqual(48);
     });
 
     it("has weeks with labels where a ledger kept the rest before there were any", async () => {

@@ -149,7 +149,7 @@ function countedAt(parts: PartsOfTimes): string {
   const { boundary, times } = parts;
   if (times.length <= namedTimesMax) return byTimes("kept.begin_ms", boundary, times);
   if (answersBegins(parts)) return "kept.begin_ms";
-  return fromFirst("kept.begin_ms", times[0]?.beginMs ?? 0, grainOf(beginsWithin(times)) ?? 1);
+  return byRuns("kept.begin_ms", times[0]?.beginMs ?? 0, runsOf(beginsWithin(times)));
 }
 
 type PartsOfTimes = UsageParts & {
@@ -159,7 +159,10 @@ type PartsOfTimes = UsageParts & {
 
 /** Whether `keptStatement` answers the begin of each row, and not the time in which it is counted. */
 export function answersBegins({ table, times }: PartsOfTimes): boolean {
-  return times.length > namedTimesMax && (grainOf(beginsWithin(times)) ?? 0) <= table.spanMs;
+  if (times.length <= namedTimesMax) return false;
+  const begins = beginsWithin(times);
+  const { unitMs } = runsOf(begins);
+  return unitMs <= table.spanMs || begins.some((atMs) => atMs % table.spanMs !== 0);
 }
 
 /** Without that of the first time, which may be any instant. */
@@ -190,22 +193,39 @@ function instant(
   const edges = [...times.map(({ beginMs }) => beginMs), times.at(-1)?.endMs ?? 0];
   const inner = edges.filter((atMs) => atMs > firstMs && atMs < endMs);
   if (inner.length === 0) return `case when ${column} is not null then ${String(firstMs)} end`;
-  const grain = grainOf(inner);
-  return grain === null ? column : fromFirst(column, firstMs, grain);
+  return byRuns(column, firstMs, runsOf(inner));
 }
 
-/** The longest unit that begins at each of these instants; null: none. */
-function grainOf(edges: readonly number[]): number | null {
-  const grains = [dayMs, 3_600_000, sumsTables.quarter.spanMs];
-  return grains.find((ms) => edges.every((atMs) => atMs % ms === 0)) ?? null;
+/** Instants of which each run is whole units apart: units of one run may begin at another time of the day than the next one's. */
+interface Runs {
+  /** 1: no unit is longer. */
+  readonly unitMs: number;
+  /** The first instant of each run. */
+  readonly begins: readonly number[];
 }
 
-/** The begin of a column's unit, and the first instant for what is before its unit's end. */
-function fromFirst(column: string, firstMs: number, grain: number): string {
-  return `case when ${column} < ${String(firstMs + grain - (firstMs % grain))}
-    then ${String(firstMs)} else ${floor(column, grain)} end`;
+/** In the longest unit that has few runs: local days are in one, which changes of the clock divide. */
+function runsOf(edges: readonly number[]): Runs {
+  for (const unitMs of [dayMs, 3_600_000, sumsTables.quarter.spanMs]) {
+    const begins = edges.filter(
+      (atMs, at) => at === 0 || atMs % unitMs !== (edges[at - 1] ?? 0) % unitMs,
+    );
+    if (begins.length <= namedTimesMax) return { unitMs, begins };
+  }
+  return { unitMs: 1, begins: [] };
 }
 
-function floor(column: string, spanMs: number): string {
-  return `(${column} - ${column} % ${String(spanMs)})`;
+/** The begin of a column's unit, and the first instant for what is before the first run. */
+function byRuns(column: string, firstMs: number, { begins, unitMs }: Runs): string {
+  if (begins.length === 0) return column;
+  const values = [firstMs, ...begins.map((beginMs) => floor(column, unitMs, beginMs % unitMs))];
+  const earlier = begins.map(
+    (beginMs, at) => `when ${column} < ${String(beginMs)} then ${String(values[at])}`,
+  );
+  return `case ${earlier.join(" ")} else ${String(values.at(-1))} end`;
+}
+
+function floor(column: string, unitMs: number, phaseMs = 0): string {
+  const within = phaseMs === 0 ? column : `(${column} - ${String(phaseMs)})`;
+  return `(${column} - ${within} % ${String(unitMs)})`;
 }
