@@ -365,6 +365,8 @@ export const limits = {
   ledgerFileLookMs: 100,
   /** PostgreSQL: connections of one process; a commit waits for the disk, and a server has a hundred or so for all. */
   ledgerConnections: 10,
+  /** More of one process, for what operators and callers look at: a report that takes long keeps no request waiting. */
+  ledgerReaders: 10,
   /** How long a start waits for a server that is not up yet. */
   ledgerStartWaitMs: 60_000,
   /** How often it tries meanwhile, and how often it says why it waits. */

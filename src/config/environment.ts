@@ -98,7 +98,7 @@ export const variables = {
   TRIBUTARY_DATABASE_CONNECTIONS: {
     kind: integer(1, 1_000),
     default: String(limits.ledgerConnections),
-    meaning: "PostgreSQL: connections of this process at most",
+    meaning: "PostgreSQL: connections of this process for requests at most",
   },
   TRIBUTARY_SQLITE_SYNCHRONOUS: {
     kind: choice("full", "normal"),

@@ -1,4 +1,4 @@
-import { Client, Pool, types, type PoolClient } from "pg";
+import { Client, type ClientConfig, Pool, types, type PoolClient } from "pg";
 import { Failure } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import { OperatorError } from "../operator-error.ts";
@@ -40,7 +40,7 @@ export type Query = (
 export interface Database extends AsyncDisposable {
   /** One statement, one round trip, a transaction of its own; repeated after a conflict with another transaction. */
   readonly query: Query;
-  /** Reads one snapshot, without a limit on its time, over a connection of its own: for operators. */
+  /** Reads one snapshot, without a limit on its time, over connections that requests have no part in: for operators. */
   look<Value>(step: (query: Query) => Promise<Value>): Promise<Value>;
   /** Several statements in one transaction, repeated from its begin after a conflict with another one. */
   transaction<Value>(
@@ -64,71 +64,99 @@ export function openDatabase(settings: DatabaseSettings): Database {
   const busyMs = settings.busyMs ?? limits.ledgerBusyMs;
   const { pooling = "none" } = settings;
   const pool = new Pool({
-    connectionString: settings.url,
+    ...clientOf(settings),
     max: settings.connections ?? limits.ledgerConnections,
-    connectionTimeoutMillis: busyMs,
     // A pooler refuses them as parameters of a session.
     ...(pooling === "none" ? sessionLimits(busyMs) : {}),
     query_timeout: busyMs + limits.ledgerSilenceMs,
-    keepAlive: true,
-    application_name: "tributary",
-    types: { getTypeParser: typeParser as typeof types.getTypeParser },
+  });
+  const readers = new Pool({
+    ...clientOf(settings),
+    max: limits.ledgerReaders,
+    query_timeout: busyMs + limits.ledgerSilenceMs,
   });
   // Of an idle connection that ends: the next call makes another one.
-  pool.on("error", () => {});
+  for (const one of [pool, readers]) one.on("error", ignore);
   if (pooling === "session")
     pool.on("connect", (client) => {
       for (const [name, ms] of Object.entries(sessionLimits(busyMs)))
         client.query(`set ${name} = ${String(ms)}`).catch(ignore);
     });
-  let closed = false;
-
-  async function once<Value>(work: (query: Query) => Promise<Value>): Promise<Value> {
-    if (closed)
-      throw new StoreFault("unavailable", "the ledger has been closed", { reason: "closed" });
-    if (pool.waitingCount >= limits.ledgerWaitingMax)
-      throw new StoreFault("busy", "too many operations wait for the ledger", {
-        reason: "overloaded",
-      });
-    const client = await pool.connect();
-    let broken = true;
-    // Where the connection breaks during a query, the query rejects; without a listener the event would end the process.
-    client.on("error", ignore);
-    try {
-      const value = await work(queryOf(client, pooling));
-      broken = false;
-      return value;
-    } catch (error) {
-      broken = !isAnswer(error) && !isRefusal(error);
-      throw error;
-    } finally {
-      client.off("error", ignore);
-      client.release(broken);
-    }
-  }
-
+  const requests = { pool, pooling };
   return {
     query: (statement, ...values) =>
-      retryOnConflict(() => once((query) => query(statement, ...values))),
-    look: (step) =>
-      retryOnConflict(() =>
-        withReader(settings, async (client) => {
-          await client.query(gently);
-          return step(async ({ text }, ...values) => {
-            const { rows } = await client.query<Row>({ text, values: [...values] });
-            return rows;
-          });
-        }),
-      ),
+      retryOnConflict(() => once(requests, (query) => query(statement, ...values))),
+    look: (step) => retryOnConflict(() => look({ pool: readers, pooling }, step)),
     transaction: (step, isolation = "read committed") =>
-      retryOnConflict(() => once((query) => inTransaction(query, step, isolation))),
+      retryOnConflict(() =>
+        once(requests, (query) =>
+          inTransaction(query, `begin isolation level ${isolation}`, async () => {
+            await query(durable);
+            return step(query);
+          }),
+        ),
+      ),
     snapshot: (step) =>
       retryOnConflict(() => withReader(settings, (client) => takeSnapshot(client, step))),
     async [Symbol.asyncDispose]() {
-      closed = true;
-      await pool.end();
+      // What still reads ends by itself, and nothing waits for it.
+      const readersEnd = readers.end().catch(ignore);
+      await Promise.all([pool.end(), readers.totalCount > readers.idleCount ? null : readersEnd]);
     },
   };
+}
+
+/** A few connections, and the pooler that they go by. */
+interface Connections {
+  readonly pool: Pool;
+  readonly pooling: Pooling;
+}
+
+async function once<Value>(
+  { pool, pooling }: Connections,
+  work: (query: Query) => Promise<Value>,
+): Promise<Value> {
+  if (pool.ending)
+    throw new StoreFault("unavailable", "the ledger has been closed", { reason: "closed" });
+  if (pool.waitingCount >= limits.ledgerWaitingMax)
+    throw new StoreFault("busy", "too many operations wait for the ledger", {
+      reason: "overloaded",
+    });
+  const client = await pool.connect();
+  let broken = true;
+  // Where the connection breaks during a query, the query rejects; without a listener the event would end the process.
+  client.on("error", ignore);
+  try {
+    const value = await work(queryOf(client, pooling));
+    broken = false;
+    return value;
+  } catch (error) {
+    broken = !isAnswer(error) && !isRefusal(error);
+    throw error;
+  } finally {
+    client.off("error", ignore);
+    client.release(broken);
+  }
+}
+
+async function look<Value>(
+  readers: Connections,
+  step: (query: Query) => Promise<Value>,
+): Promise<Value> {
+  for (let isFirst = true; ; isFirst = false) {
+    let isBegun = false;
+    try {
+      return await once(readers, async (query) => {
+        isBegun = true;
+        return inTransaction(query, `${beginReading}; ${gently}`, () =>
+          step((statement, ...values) => query({ ...statement, untimed: true }, ...values)),
+        );
+      });
+    } catch (error) {
+      // The server of a connection that was kept may be gone since; what only reads may be read again over another one.
+      if (!isFirst || !isBegun || isAnswer(error) || isRefusal(error)) throw error;
+    }
+  }
 }
 
 function ignore(): void {}
@@ -163,13 +191,12 @@ const durable = {
 
 async function inTransaction<Value>(
   query: Query,
-  step: (query: Query) => Promise<Value>,
-  isolation: "read committed" | "repeatable read",
+  begin: string,
+  step: () => Promise<Value>,
 ): Promise<Value> {
-  await query({ name: "", text: `begin isolation level ${isolation}` });
+  await query({ name: "", text: begin });
   try {
-    await query(durable);
-    const value = await step(query);
+    const value = await step();
     await query(commit);
     return value;
   } catch (error) {
@@ -184,25 +211,31 @@ async function inTransaction<Value>(
 const gently =
   "set local max_parallel_workers_per_gather = 0; set local jit = off; set local random_page_cost = 1.1";
 
-/** A connection without a limit on time: what is read may be large, and no request waits for its locks. */
+// What is read may be large, and no request waits for its locks. Names without a schema are ours.
+const beginReading =
+  "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local search_path = tributary";
+
+function clientOf({ busyMs = limits.ledgerBusyMs, url }: DatabaseSettings): ClientConfig {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: busyMs,
+    keepAlive: true,
+    application_name: "tributary",
+    types: { getTypeParser: typeParser as typeof types.getTypeParser },
+  };
+}
+
+/** A connection of its own. */
 async function withReader<Value>(
   settings: DatabaseSettings,
   use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
-  const client = new Client({
-    connectionString: settings.url,
-    connectionTimeoutMillis: settings.busyMs ?? limits.ledgerBusyMs,
-    keepAlive: true,
-    application_name: "tributary",
-    types: { getTypeParser: typeParser as typeof types.getTypeParser },
-  });
+  const client = new Client(clientOf(settings));
   client.on("error", ignore);
   try {
     await client.connect();
-    // Cursors are read to their end: plans are for all rows, and not for the first ones. Names without a schema are ours.
-    await client.query(
-      "begin isolation level repeatable read, read only; set local statement_timeout = 0; set local cursor_tuple_fraction = 1; set local search_path = tributary",
-    );
+    // Cursors are read to their end: plans are for all rows, and not for the first ones.
+    await client.query(`${beginReading}; set local cursor_tuple_fraction = 1`);
     return await use(client);
   } finally {
     await client.end();
