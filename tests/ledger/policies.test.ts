@@ -231,6 +231,24 @@ describe.each([
       },
     );
 
+    // A request reserves 1,400,000 nanos.
+    test.each([
+      { credit: 1_400_000n, budget: 1_400_000n, code: "done" },
+      { credit: 1_399_999n, budget: 1_399_999n, code: "insufficient_credit" },
+      { credit: 1_399_999n, budget: 1_399_998n, code: "budget_exceeded" },
+      { credit: 1_399_998n, budget: 1_399_999n, code: "insufficient_credit" },
+      { credit: 1_400_000n, budget: 1_399_999n, code: "budget_exceeded" },
+    ])(
+      "with $credit nanos of credit and a budget of $budget a request is $code",
+      async ({ budget: amountNanos, code, credit }) => {
+        const stage = await openStage(pair);
+        const { accountId, keyId, ledger, secret } = stage;
+        await ledger.creditAccount(accountId, credit - 10n ** 12n, null);
+        await ledger.changeKey(keyId, { budget: { amountNanos, period: "total" } });
+        expect(await outcome(admit(stage, secret))).toBe(code);
+      },
+    );
+
     test("a refusal for credit names no more tokens than the key may have", async () => {
       const stage = await openStage(pair);
       const { accountId, keyId, ledger, other, secret } = stage;
