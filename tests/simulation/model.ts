@@ -2,6 +2,7 @@ import type { StoreCall } from "../../src/ledger/store-operations.ts";
 import { EventModel, type SpentBudget } from "./event-model.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
+import { onceOf } from "./once.ts";
 import { costOf, holdOf, PriceBook, textOf, type TokenPrices } from "./prices.ts";
 import type { SimulatedStore } from "./simulated-store.ts";
 import { type EndedRequest, usageLines, type UsageQuestion } from "./usage-model.ts";
@@ -31,7 +32,7 @@ export interface ModelAccount extends ModelLimits {
   credited: bigint;
   spent: bigint;
   /** What was credited under each name of another system. */
-  readonly references: Map<string, { readonly amount: bigint; readonly after: bigint }>;
+  readonly references: Map<string, { readonly facts: string; readonly after: bigint }>;
   grant: ModelGrant | null;
   /** What of the balance is of grants. */
   left: bigint;
@@ -185,7 +186,7 @@ export class Model {
         return "done";
       }
       case "creditAccount": {
-        return this.credit(argument as CreditArgument);
+        return this.creditOnce(call);
       }
       case "createPriceList":
         return this.book.make(argument as Parameters<PriceBook["make"]>[0], nowMs);
@@ -318,6 +319,8 @@ export class Model {
     return ["admitted", allowance, reserved];
   }
 
+  /** By the operator, the route and the idempotency key: what was sent, and what it was told. */
+  private readonly kept = new Map<string, { readonly body: string; readonly told: Told }>();
   private readonly keyOf = new Map<string, string>();
   private readonly admittedAt = new Map<string, number>();
 
@@ -610,25 +613,40 @@ export class Model {
     return { account, key, label, outcome: outcome ?? "", charged, atMs };
   }
 
+  /** A repeat under its key is told what the first was; a refusal is kept for none. */
+  private creditOnce(call: StoreCall): Told {
+    const order = call.argument as CreditArgument;
+    const once = onceOf(call);
+    if (once === null) return this.credit(order);
+    const kept = this.kept.get(once.name);
+    if (kept !== undefined) return kept.body === once.body ? kept.told : "idempotency_conflict";
+    const told = this.credit(order);
+    if (typeof told !== "string") this.kept.set(once.name, { body: once.body, told });
+    return told;
+  }
+
   private credit({
     amountNanos: amount,
     id,
+    kind = "top_up",
     receipt = null,
     reference = null,
   }: CreditArgument): Told {
     const account = this.account(id);
     const known = reference === null ? undefined : account.references.get(reference);
-    if (known !== undefined && known.amount !== amount) return "reference_conflict";
+    const facts = [amount, kind, receipt].map(String).join(" ");
+    if (known !== undefined && known.facts !== facts) return "reference_conflict";
     if (known !== undefined) return ["account", account.balance, account.held, known.after];
     if (account.balance + amount < account.held) return "not_possible";
     const reservation = receipt === null ? undefined : this.reservations.get(receipt);
+    if (receipt !== null && reservation?.account !== id) return "not_found";
     if (reservation !== undefined) {
       const refunded = reservation.refunded + amount;
       if (refunded < 0n || refunded > reservation.charged) return "not_possible";
       reservation.refunded = refunded;
     }
     this.move(account, amount);
-    if (reference !== null) account.references.set(reference, { amount, after: account.balance });
+    if (reference !== null) account.references.set(reference, { facts, after: account.balance });
     return ["account", account.balance, account.held, account.balance];
   }
 
@@ -754,6 +772,7 @@ interface PolicyArgument {
 interface CreditArgument {
   readonly id: string;
   readonly amountNanos: bigint;
+  readonly kind?: string;
   readonly reference?: string | null;
   readonly receipt?: string | null;
 }

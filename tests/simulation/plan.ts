@@ -6,7 +6,8 @@ import {
   priceHappeningOf,
 } from "./prices.ts";
 import { bookkeepingOf, type Bookkeeping } from "./bookkeeping.ts";
-import { policiesOf, type PolicyChange } from "./policies.ts";
+import { type CreditOnce, creditsOnceOf } from "./once.ts";
+import { policiesOf, type PolicyChange, versionsOf } from "./policies.ts";
 import { openSequence, type Sequence } from "./random.ts";
 import type { PlannedQuestion } from "./usage-model.ts";
 
@@ -159,6 +160,7 @@ export type Happening =
       readonly nanos: bigint;
       readonly reference: string;
     }
+  | CreditOnce
   /** Gives back a part of what a request was charged, in per cent; negative: takes back a part of that. */
   | { readonly type: "refund"; readonly requestId: RequestId; readonly percent: number }
   | { readonly type: "revoke"; readonly keyId: KeyId }
@@ -243,6 +245,8 @@ export function planOf(seed: number): Plan {
   const policies = policiesOf(openSequence(seed + 5_000_011), { accounts, requests, spanMs });
   incidents.push(...givingOutOf(eventful, { requests, accounts, spanMs }));
   incidents.push(...creditsOf(openSequence(seed + 1_000_033), requests));
+  incidents.push(...creditsOnceOf(openSequence(seed + 11_000_027), requests, spanMs));
+  incidents.push(...versionsOf(openSequence(seed + 12_000_017), requests));
   const plan: Plan = {
     staged: busy,
     rules,

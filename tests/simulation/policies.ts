@@ -17,9 +17,9 @@ export type PolicyChange =
   /** The key's next secret; the one before is good for so long. */
   | { readonly type: "rotate"; readonly keyId: KeyId; readonly overlapMs: number };
 
-/** A change that an operator makes for the version that was read so many changes ago; absent: for any. */
+/** A change that an operator makes for the version that was read so many changes ago; null: for any; absent: the service makes it. */
 interface OfVersion {
-  readonly versionsLate?: number;
+  readonly versionsLate?: number | null;
 }
 
 export interface AccountLimitsPatch {
@@ -119,6 +119,25 @@ export function policiesOf<Request extends PlannedRequest>(
     rotates ? { ...request, secret: random.pick([0, 0, 1, 1, 2]) } : request,
   );
   return { incidents, requests };
+}
+
+/** Changes of one account or key, one after another, some for a version and some for any; a sequence of its own. */
+export function versionsOf(
+  random: Sequence,
+  requests: readonly PlannedRequest[],
+): readonly PolicyIncident[] {
+  if (!random.chance(0.3)) return [];
+  const { accountId, id: requestId, key } = random.pick(requests);
+  const ofKey = random.chance(0.5);
+  const when = { requestId, phase: random.pick<PolicyPhase>(["authorized", "ended"]) };
+  return Array.from({ length: random.between(2, 5) }, () => {
+    // More than any request has, so that none is refused for it.
+    const limits = { outputTokensMax: random.between(60_000, 60_002) };
+    const what: PolicyChange = ofKey
+      ? { type: "change-key", keyId: key.id, patch: { limits } }
+      : { type: "limit", accountId, limits };
+    return { when, what: { ...what, versionsLate: random.pick([null, null, 0, 0, 1]) } };
+  });
 }
 
 function first(what: PolicyChange): PolicyIncident {

@@ -12,6 +12,7 @@ import {
   type Plan,
   type RequestPlan,
 } from "./plan.ts";
+import { onceCallOf } from "./once.ts";
 import { secretHashOf, secretOf, type PolicyChange } from "./policies.ts";
 import { Presence } from "./presence.ts";
 import { describePrices, priceCallOf, type PriceHappening } from "./prices.ts";
@@ -409,6 +410,9 @@ class Run {
         await this.operate("creditAccount", { id, amountNanos, note: null, reference });
         return;
       }
+      case "credit-once":
+        await this.operate("creditAccount", onceCallOf(what));
+        return;
       case "refund": {
         const { charged = 0n, account: id = null } =
           this.tables.model.reservations.get(what.requestId) ?? {};
@@ -563,12 +567,12 @@ class Run {
 
   /** Changes may be for the version that an operator has seen. */
   private madeFor(
-    { versionsLate }: PolicyChange & { readonly versionsLate?: number },
+    { versionsLate }: PolicyChange & { readonly versionsLate?: number | null },
     version: number,
   ): object {
-    return versionsLate === undefined
-      ? {}
-      : { by: { actor: "oper_simulated", once: null, ifVersion: version - versionsLate } };
+    if (versionsLate === undefined) return {};
+    const ifVersion = versionsLate === null ? null : version - versionsLate;
+    return { by: { actor: "oper_simulated", once: null, ifVersion } };
   }
 
   private happenTo(what: Extract<Happening, { readonly replica: number }>): void {

@@ -2,6 +2,7 @@ import { Failure } from "../../src/failure.ts";
 import { OperatorError } from "../../src/ledger/operator-error.ts";
 import type { OperationName, StoreAnswer, StoreCall } from "../../src/ledger/store-operations.ts";
 import { Model, type Told } from "./model.ts";
+import { OnceLaw } from "./once.ts";
 import type { Rules } from "./plan.ts";
 import type { Presence } from "./presence.ts";
 import type {
@@ -35,6 +36,7 @@ export class TableCheck {
   private readonly reservedIn = new Set<string>();
   private readonly resolvedIn = new Set<string>();
   private readonly references = new Set<string>();
+  private readonly once = new OnceLaw();
   /** Requests whose receipts have left the ledger. */
   private readonly archived = new Set<string>();
   /** By request: what the entries of its refunds add up to. */
@@ -53,6 +55,8 @@ export class TableCheck {
   ): Promise<void> {
     const expected = calls.map((call) => this.model.apply(call, by));
     const told = calls.map((call, at) => toldBy(call, answers[at]));
+    for (const [at, call] of calls.entries())
+      if (call.name === "creditAccount") this.once.read(call, answers[at]);
     // Most of what is asked changes nothing, or little; the next call that changes more has everything looked at.
     const isQuiet = calls.every(
       ({ name }, at) =>
