@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: {
     /** Of each operation, drawn at random, beside those that follow from its schema alone. */
     examples: { type: "string", default: "20" },
-    /** Goes on, with the next seed, until each document had so many cases, over both stores. */
+    /** Goes on, with the next seed, until each document had so many cases on each store. */
     cases: { type: "string", default: "0" },
     seed: { type: "string", default: "1" },
   },
@@ -108,7 +108,7 @@ async function tryDocument(document: Document, store: Store): Promise<void> {
   writeFileSync(hooks, hooksFor(await document.secrets()));
   const wanted = checks.filter((check) => !Object.hasOwn(exceptions.checks, check));
   let cases = 0;
-  for (let round = 0; round === 0 || cases < casesWanted / 2; round += 1) {
+  for (let round = 0; round === 0 || cases < casesWanted; round += 1) {
     const startedMs = performance.now();
     const { code, output } = await runTool(
       scratch,
