@@ -3,17 +3,14 @@ import { creditKinds } from "../ledger/journal.ts";
 import type { Definitions } from "./command.ts";
 import { callHere } from "./make-call.ts";
 
-const load = { account: () => import("./account.ts") };
-
 type Call = ReturnType<typeof callHere>;
 
 const none = "none takes it away";
 
 /** The commands about accounts: words, options and help. */
 export function addAccountCommands(definitions: Definitions): void {
-  const { finish, program, shell } = definitions;
   const call = callHere(definitions);
-  const account = program
+  const account = definitions.program
     .command("account")
     .summary("accounts and their credit")
     .description(
@@ -25,14 +22,12 @@ export function addAccountCommands(definitions: Definitions): void {
     .description("Makes an account.")
     .argument("<NAME>")
     .option("--credit <C>", "with this credit", "0")
-    .action(async (name, options) =>
-      finish(await (await load.account()).createAccount(shell, name, options)),
-    );
+    .action(call);
   account
     .command("list")
     .summary("all accounts with their credit")
     .description("Lists all accounts with their credit.")
-    .action(async () => finish(await (await load.account()).listAccounts(shell)));
+    .action(call);
   account
     .command("show")
     .summary("one of them")

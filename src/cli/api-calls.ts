@@ -1,24 +1,28 @@
+import { limits } from "../limits.ts";
 import {
   accountLimitsOf,
   amountOf,
+  creditOf,
   type Json,
   limitsOf,
   noneOr,
+  ofEachAccount,
   type Options,
   pairsOf,
   policyOf,
   pricesOf,
   queryOf,
+  readCount,
   scopesOf,
   secondsOf,
   some,
+  spanOf,
   timeOver,
   timeToCome,
   typesOf,
   yesOrNo,
 } from "./call-options.ts";
 import { CommandError, misuse, type Outcome } from "./command.ts";
-import { ofEachAccount } from "./of-each-account.ts";
 
 /** A command's call of the operators' API, from its words and options. */
 export interface ApiCall {
@@ -30,8 +34,14 @@ export interface ApiCall {
   readonly shown?: (answer: Json) => unknown;
   /** The rows of its table on a terminal; absent: those of a list, with their members that are no objects. */
   readonly rows?: (json: unknown) => readonly Json[];
+  /** What a list on a terminal says that has no row. */
+  readonly none?: string;
+  /** What comes behind the table on a terminal, from the name of the program and what the command prints. */
+  readonly next?: (programName: string, json: Json) => string;
   /** Of a list: only its first page. */
   readonly onePage?: boolean;
+  /** A ledger that is not there is made for it. */
+  readonly creates?: true;
   /** Asked again and again until the answer is no longer `running`. */
   readonly until?: string;
   /** What the command has to say, in the place of lines and tables; the answer is text where it is no JSON. */
@@ -61,9 +71,18 @@ export const apiCalls: Readonly<
   "account create": ([name], { credit }) => ({
     method: "POST",
     path: "/accounts",
-    body: { name, credit },
+    body: { name, credit: creditOf(credit) },
+    rows: accountRows,
+    next: (programName, { id }) => `Make a key for it: ${programName} key create ${String(id)}\n`,
+    creates: true,
   }),
-  "account list": () => ({ method: "GET", path: "/accounts", shown: dataOf }),
+  "account list": () => ({
+    method: "GET",
+    path: `/accounts?limit=${String(limits.pageRowsMax)}`,
+    shown: dataOf,
+    rows: accountRows,
+    none: "There is no account. Make one: `tributary account create NAME --credit 10`",
+  }),
   "account show": ([id = ""]) => ({ method: "GET", path: account(id), rows: accountRows }),
   "account change": ([id = ""], options) =>
     changeOf(account(id), {
@@ -188,26 +207,37 @@ export const apiCalls: Readonly<
     method: "POST",
     path: `${webhook(id)}/deliveries/${encodeURIComponent(event)}/resend`,
   }),
-  "operator create": ([name], { expires, role }) => ({
-    method: "POST",
+  "operator create": ([name], { expires, role }) => {
+    const expiresAt = timeToCome(expires);
+    return {
+      method: "POST",
+      path: "/operators",
+      body: { name, role, expires_at: expiresAt },
+      shown: (made) => ({ ...operatorWithToken(made), expires: expiresAt ?? null }),
+      creates: true,
+    };
+  },
+  "operator list": () => ({
+    method: "GET",
     path: "/operators",
-    body: { name, role, expires_at: timeToCome(expires) },
-    shown: withToken,
+    shown: ({ data }) => (data as readonly Json[]).map(operatorOf),
+    rows: operatorRows,
+    none: "There is no operator. Make one: `tributary operator create NAME --role owner`",
   }),
-  "operator list": () => ({ method: "GET", path: "/operators", shown: dataOf }),
   "operator revoke": ([id = ""]) => ({
     method: "DELETE",
     path: `/operators/${encodeURIComponent(id)}`,
+    shown: operatorOf,
+    rows: operatorRows,
   }),
   usage: (_words, options) => ({
     method: "GET",
     path: `/usage?${queryOf({
       account: options["account"],
       key: options["key"],
-      by: ofEachAccount(options["by"] ?? ""),
+      by: ofEachAccount(options["by"]),
       timezone: options["timezone"],
-      since: timeOver(options["since"], "--since"),
-      until: timeOver(options["until"], "--until"),
+      ...spanOf(options),
     })}`,
     outcome: async (answer) => {
       const { usageOutcome } = await import("./usage.ts");
@@ -234,11 +264,12 @@ export const apiCalls: Readonly<
       actor: options["actor"],
       action: options["action"],
       target: options["target"],
-      limit: options["limit"],
-      since: timeOver(options["since"], "--since"),
-      until: timeOver(options["until"], "--until"),
+      limit: String(readCount(options["limit"], "--limit", limits.pageRowsMax)),
+      ...spanOf(options),
     })}`,
-    shown: dataOf,
+    shown: ({ data }) => (data as readonly Json[]).map((row) => ({ ...row, time: row["at"] })),
+    rows: auditRows,
+    none: "Nothing was changed that these filters let through.",
     onePage: true,
   }),
   "seal rotate": () => ({ method: "POST", path: "/seal_keys" }),
@@ -264,12 +295,17 @@ function priceRows(json: unknown): readonly Json[] {
   );
 }
 
-const accountColumns = ["id", "name", "balance", "held", "available", "status"];
+const accountRows = rowsOf("id name balance held available status");
+const operatorRows = rowsOf("id name role created revoked");
+const auditColumns = rowsOf("time actor action target before after");
 
-function accountRows(json: unknown): readonly Json[] {
-  return ([json].flat() as readonly Json[]).map((row) =>
-    Object.fromEntries(accountColumns.map((name) => [name, row[name]])),
-  );
+/** The rows of one thing or a list, with these columns. */
+function rowsOf(columns: string): (json: unknown) => readonly Json[] {
+  const names = columns.split(" ");
+  return (json) =>
+    ([json].flat() as readonly Json[]).map((row) =>
+      Object.fromEntries(names.map((name) => [name, row[name]])),
+    );
 }
 
 /** A key with the names that its times had before the API. */
@@ -280,8 +316,8 @@ function keyOf(shown: Json): Json {
 
 function keyRows(json: unknown): readonly Json[] {
   return ([json].flat() as readonly Json[]).map((row) => {
-    const { id, account: of, name, status, scopes, limits, ...rest } = row;
-    const { requests_per_minute: perMinute, output_tokens_max: tokens } = limits as Json;
+    const { id, account: of, name, status, scopes, limits: its, ...rest } = row;
+    const { requests_per_minute: perMinute, output_tokens_max: tokens } = its as Json;
     const { expires, last_used, created, revoked } = rest;
     const times = { expires, last_used, created, revoked };
     const words = (scopes as readonly string[]).join(" ");
@@ -302,7 +338,27 @@ function keyWithSecret({ account: of, id, name, secret }: Json): Json {
   return { id, account: of, name, key: secret };
 }
 
-function withToken(made: Json): Json {
-  const rest = Object.entries(made).filter(([one]) => !one.startsWith("secret"));
-  return { ...Object.fromEntries(rest), token: made["secret"] };
+/** An operator with the names that its times had before the API. */
+function operatorOf(shown: Json): Json {
+  const { created_at: created, revoked_at: revoked } = shown;
+  return { ...shown, created, revoked };
+}
+
+function operatorWithToken({ secret: token, secret_shown: _shown, ...made }: Json): Json {
+  return { ...operatorOf(made), token };
+}
+
+function auditRows(json: unknown): readonly Json[] {
+  return auditColumns(json).map(({ after, before, ...row }) => ({
+    ...row,
+    before: factsOf(before),
+    after: factsOf(after),
+  }));
+}
+
+function factsOf(facts: unknown): string | null {
+  if (facts === null) return null;
+  return Object.entries(facts as Json)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(" ");
 }

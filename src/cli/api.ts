@@ -48,11 +48,14 @@ export function askAfar(shell: Shell, url: string | undefined): Ask {
   };
 }
 
-/** Throws the problem that an answer is. */
-export async function ensureWell(answer: Response): Promise<void> {
+/** Throws the problem that an answer is; a request that is wrong is a misuse of the command that made it. */
+export async function ensureWell(
+  answer: Response,
+  { misused }: { readonly misused: 1 | 2 } = { misused: 1 },
+): Promise<void> {
   if (answer.ok) return;
   const { code, message } = problemOf(await answer.text(), answer.status);
-  throw new CommandError(code, 1, message);
+  throw new CommandError(code, answer.status === 400 ? misused : 1, message);
 }
 
 async function ask(address: URL, init: RequestInit): Promise<Response> {

@@ -142,3 +142,33 @@ export function amountOf(text: string | undefined): string {
     `AMOUNT ${JSON.stringify(text)} is no amount of credits: write it as 10, 0.25 or -3, with at most 9 decimals.`,
   );
 }
+
+/** The credit with which an account begins. */
+export function creditOf(text = "0"): string {
+  const nanos = parseCredit(text);
+  if (nanos !== null && nanos >= 0n) return text;
+  if (nanos !== null) throw misuse("--credit must not be negative.");
+  throw misuse(
+    `--credit ${JSON.stringify(text)} is no amount of credits: write it as 10 or 0.25, with at most 9 decimals.`,
+  );
+}
+
+/** From when and until when. */
+export function spanOf(options: Options) {
+  const since = timeOver(options["since"], "--since");
+  const until = timeOver(options["until"], "--until");
+  if (since === undefined || until === undefined || since < until) return { since, until };
+  throw misuse("--since must be before --until.");
+}
+
+/** A whole number from 1 to `max`. */
+export function readCount(text: string | undefined, option: string, max: number): number {
+  const count = /^\d{1,9}$/.test(text ?? "") ? Number(text) : 0;
+  if (count >= 1 && count <= max) return count;
+  throw misuse(`${option} ${JSON.stringify(text)} is no number from 1 to ${String(max)}.`);
+}
+
+/** One grouping is of each account, as the command always was; two are as they are named. */
+export function ofEachAccount(by = ""): string {
+  return by.includes(",") || by === "account" ? by : `account,${by}`;
+}

@@ -2,7 +2,7 @@ import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { addAccountCommands, addKeyCommands } from "./account-commands.ts";
 import type { Definitions } from "./command.ts";
 import { addLedgerCommands } from "./ledger-commands.ts";
-import { addUrl } from "./make-call.ts";
+import { addUrl, callHere } from "./make-call.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import { addPriceCommands } from "./price-commands.ts";
 import { addWebhookCommands } from "./webhook-commands.ts";
@@ -12,7 +12,6 @@ import { addUpkeepCommands } from "./upkeep-commands.ts";
 // Loaded when called, so that `--help` does not wait for a ledger.
 const load = {
   serve: () => import("./serve.ts"),
-  usage: () => import("./usage.ts"),
   receipt: () => import("./receipt.ts"),
   verify: () => import("./verify.ts"),
   checkpoint: () => import("./checkpoint.ts"),
@@ -92,7 +91,8 @@ function addServe({ finish, program, shell }: Definitions): void {
     .action(async () => finish(await (await load.serve()).serve(shell)));
 }
 
-function addReports({ finish, program, shell }: Definitions): void {
+function addReports(definitions: Definitions): void {
+  const { finish, program, shell } = definitions;
   program
     .command("usage")
     .summary("tokens and credit, added up")
@@ -118,7 +118,7 @@ function addReports({ finish, program, shell }: Definitions): void {
         .choices(["table", "csv", "jsonl"] as const)
         .default("table" as const),
     )
-    .action(async (options) => finish(await (await load.usage()).showUsage(shell, options)));
+    .action(callHere(definitions));
   program
     .command("receipt")
     .summary("what one request reserved and was charged")

@@ -5,7 +5,7 @@ import type { OperatorApiParts } from "../operators/api.ts";
 import type { WatchedService } from "../operators/watched-service.ts";
 import { quietTimers } from "../timers.ts";
 import { CommandError, type Shell } from "./command.ts";
-import { thisUser, withLedger } from "./open-ledger.ts";
+import { thisUser, type UseLedger, withLedger } from "./open-ledger.ts";
 import { version } from "./version.ts";
 
 /** Makes one call of the operators' API; `path` is what comes behind `/api/v1`. */
@@ -15,8 +15,9 @@ export type Ask = (path: string, init: RequestInit) => Promise<Response>;
 export function withApiHere<Result>(
   shell: Shell,
   use: (ask: Ask) => Promise<Result>,
+  options: { readonly creates?: boolean } = {},
 ): Promise<Result> {
-  return withLedger(shell, async (ledger, _place, config) => {
+  const useLedger: UseLedger<Result> = async (ledger, _place, config) => {
     const { openOperatorApi } = await import("../operators/api.ts");
     const failures: unknown[] = [];
     const parts: OperatorApiParts = {
@@ -52,7 +53,8 @@ export function withApiHere<Result>(
       if (cause !== undefined) throw cause;
       return answer;
     });
-  });
+  };
+  return withLedger(shell, useLedger, options);
 }
 
 /** Who may write the ledger's files may do everything; `actor` is what the audit log has. */

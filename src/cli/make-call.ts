@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type CommandUnknownOpts, CommanderError } from "@commander-js/extra-typings";
 import { type ApiCall, apiCalls } from "./api-calls.ts";
 import type { Json, Options } from "./call-options.ts";
-import type { Definitions, Outcome, Shell } from "./command.ts";
+import { type Definitions, type Outcome, type Shell, spellCommands } from "./command.ts";
 import type { Ask } from "./here-api.ts";
 import { formatTable } from "./text-table.ts";
 
@@ -45,7 +45,8 @@ export function callHere({ finish, shell }: Definitions): (...given: unknown[]) 
 
 async function callOnLedger(shell: Shell, call: ApiCall): Promise<Outcome> {
   const { withApiHere } = await import("./here-api.ts");
-  return withApiHere(shell, (ask) => makeCall(ask, call, shell));
+  const { creates = false } = call;
+  return withApiHere(shell, (ask) => makeCall(ask, call, shell), { creates });
 }
 
 /** Options of these commands are texts; `json` is there where the command prints a document. */
@@ -76,20 +77,33 @@ async function makeCall(ask: Ask, call: ApiCall, shell: Shell): Promise<Outcome>
     },
   });
   const first = until === undefined ? begun : await ended(ask, until);
-  if (call.outcome !== undefined) return call.outcome(first);
-  let json = shown(first as Json);
-  if (!Array.isArray(json))
-    return {
-      json,
-      text: call.rows === undefined ? linesOf(json as Json, shell) : tableOf(call.rows(json)),
-    };
-  let { next_cursor: next } = first as Json;
-  while (typeof next === "string" && call.onePage !== true) {
-    const page = (await read(ask, `${path}?cursor=${next}`)) as Json;
-    json = [...(json as readonly unknown[]), ...(shown(page) as readonly unknown[])];
-    next = page["next_cursor"];
+  const answer = call.onePage === true ? first : await allPages(ask, path, first);
+  if (call.outcome !== undefined) return call.outcome(answer);
+  const json = shown(answer as Json);
+  return { json, text: spellCommands(textOf(json, call, shell), shell.programName) };
+}
+
+/** A list with the rows of all its pages; what is no list as it is. */
+async function allPages(ask: Ask, path: string, first: unknown): Promise<unknown> {
+  const rows: unknown[] = [];
+  for (let page = first as Json; ;) {
+    const { data, next_cursor: next } = page;
+    if (typeof next !== "string")
+      return rows.length === 0 ? first : { ...page, data: [...rows, ...(data as unknown[])] };
+    rows.push(...(data as unknown[]));
+    page = (await read(ask, `${path}${path.includes("?") ? "&" : "?"}cursor=${next}`)) as Json;
   }
-  return { json, text: tableOf(call.rows?.(json) ?? (json as readonly Json[])) };
+}
+
+function textOf(
+  json: unknown,
+  { next, none = "There is none.", rows }: ApiCall,
+  shell: Shell,
+): string {
+  if (!Array.isArray(json) && rows === undefined) return linesOf(json as Json, shell);
+  const table = rows?.(json) ?? (json as readonly Json[]);
+  if (table.length === 0) return `${none}\n`;
+  return `${tableOf(table)}${next?.(shell.programName, json as Json) ?? ""}`;
 }
 
 /** What a path answers of something once it does not run any more. */
@@ -105,7 +119,7 @@ async function ended(ask: Ask, path: string): Promise<unknown> {
 async function read(ask: Ask, path: string, init: RequestInit = {}): Promise<unknown> {
   const { ensureWell } = await import("./api.ts");
   const answer = await ask(path, init);
-  await ensureWell(answer);
+  await ensureWell(answer, { misused: 2 });
   const type = answer.headers.get("content-type") ?? "";
   return type.startsWith("application/json") ? answer.json() : answer.text();
 }
@@ -122,8 +136,7 @@ function linesOf(row: Json, { stdout }: Shell): string {
 }
 
 function tableOf(rows: readonly Json[]): string {
-  const [first] = rows;
-  if (first === undefined) return "There is none.\n";
+  const [first = {}] = rows;
   const names = Object.keys(first).filter((name) => !isObject(first[name]));
   const heads = names.map((name) => name.toUpperCase().replaceAll("_", " "));
   return formatTable([heads, ...rows.map((row) => names.map((name) => cell(row[name])))]);

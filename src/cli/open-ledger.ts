@@ -7,7 +7,11 @@ import { CommandError, type Shell } from "./command.ts";
 import { ensureConfig, ledgerOrigin } from "./settings.ts";
 
 /** What works on a ledger that a command opens; `place` says where it is. */
-type UseLedger<Result> = (ledger: StoreLedger, place: string, config: Config) => Promise<Result>;
+export type UseLedger<Result> = (
+  ledger: StoreLedger,
+  place: string,
+  config: Config,
+) => Promise<Result>;
 
 /**
  * Opens the ledger of the settings, lets `use` work on it, closes it. Works while the

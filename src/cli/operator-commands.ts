@@ -1,6 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import { operatorRoles } from "../ledger/administration/operator-administration.ts";
 import type { Definitions } from "./command.ts";
+import { callHere } from "./make-call.ts";
 
 const load = { api: () => import("./api.ts"), operator: () => import("./operator.ts") };
 
@@ -11,7 +12,9 @@ export function addOperatorCommands(definitions: Definitions): void {
   addAudit(definitions);
 }
 
-function addOperator({ finish, program, shell }: Definitions): void {
+function addOperator(definitions: Definitions): void {
+  const { finish, program, shell } = definitions;
+  const call = callHere(definitions);
   const operator = program
     .command("operator")
     .summary("who may administer, and their tokens")
@@ -32,14 +35,12 @@ function addOperator({ finish, program, shell }: Definitions): void {
       "--expires <T>",
       "when its token expires: 2027-01-31, 2027-01-31T12:00:00Z, or 90d from now",
     )
-    .action(async (name, options) =>
-      finish(await (await load.operator()).createOperator(shell, name, options)),
-    );
+    .action(call);
   operator
     .command("list")
     .summary("all operators, without their tokens")
     .description("Lists the operators, the revoked ones too, without their tokens.")
-    .action(async () => finish(await (await load.operator()).listOperators(shell)));
+    .action(call);
   operator
     .command("login-link")
     .summary("a link that signs in to the console, once")
@@ -55,7 +56,7 @@ function addOperator({ finish, program, shell }: Definitions): void {
     .summary("its tokens end at once")
     .description("Revokes an operator: its tokens end at once.")
     .argument("<OPERATOR_ID>")
-    .action(async (id) => finish(await (await load.operator()).revokeOperator(shell, id)));
+    .action(call);
 }
 
 function addApi({ finish, program, shell }: Definitions): void {
@@ -78,8 +79,8 @@ function addApi({ finish, program, shell }: Definitions): void {
     );
 }
 
-function addAudit({ finish, program, shell }: Definitions): void {
-  program
+function addAudit(definitions: Definitions): void {
+  definitions.program
     .command("audit")
     .summary("who changed what")
     .description(
@@ -91,5 +92,5 @@ function addAudit({ finish, program, shell }: Definitions): void {
     .option("--since <T>", "changes from T on: 2026-01-31, 2026-01-31T12:00:00Z, 24h or 7d")
     .option("--until <T>", "changes before T")
     .option("--limit <N>", "at most so many, up to 500", "50")
-    .action(async (options) => finish(await (await load.operator()).showAudit(shell, options)));
+    .action(callHere(definitions));
 }

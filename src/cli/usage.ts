@@ -1,62 +1,9 @@
 import { formatCredit, parseCredit } from "../admission/price.ts";
 import { csvLine } from "../ledger/csv.ts";
-import { isTimeZone } from "../ledger/periods.ts";
-import { usageToJson } from "../ledger/usage/usage-json.ts";
-import { groupingsOf, type UsageGrouping, usageGroupings } from "../ledger/usage/usage-query.ts";
-import { misuse, type Outcome, type Shell } from "./command.ts";
-import { ofEachAccount } from "./of-each-account.ts";
-import { withLedger } from "./open-ledger.ts";
-import { readTime } from "./read-time.ts";
+import type { Outcome } from "./command.ts";
 import { formatTable } from "./text-table.ts";
 
 type Format = "table" | "csv" | "jsonl";
-
-interface UsageOptions {
-  readonly account?: string | undefined;
-  readonly key?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly timezone: string;
-  readonly by: string;
-  readonly format: Format;
-}
-
-/** `usage` */
-export async function showUsage(shell: Shell, options: UsageOptions): Promise<Outcome> {
-  const { account, format, key, since, timezone, until } = options;
-  const nowMs = Date.now();
-  const sinceMs = since === undefined ? null : readTime(since, "--since", nowMs);
-  const untilMs = until === undefined ? null : readTime(until, "--until", nowMs);
-  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
-    throw misuse("--since must be before --until.");
-  if (!isTimeZone(timezone))
-    throw misuse(`--timezone ${timezone} is no time zone: write it as UTC or Europe/Berlin.`);
-  const by = readGroupings(options.by);
-  return withLedger(shell, async (ledger) => {
-    const rows = await ledger.sumUsage({
-      accountId: account ?? null,
-      keyId: key ?? null,
-      format: null,
-      sinceMs,
-      untilMs,
-      by,
-      timezone,
-    });
-    return usageOutcome(
-      rows.map((row) => usageToJson(row, by)),
-      format,
-    );
-  });
-}
-
-function readGroupings(text: string): readonly UsageGrouping[] {
-  const by = groupingsOf(text);
-  if (by === null)
-    throw misuse(
-      `--by ${JSON.stringify(text)} is no grouping: write one of ${usageGroupings.join(", ")}, or two of them with a comma between, of which one at most is a time.`,
-    );
-  return groupingsOf(ofEachAccount(text)) ?? by;
-}
 
 type Row = Readonly<Record<string, unknown>>;
 type Cell = string | number | null;

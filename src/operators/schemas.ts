@@ -26,10 +26,17 @@ export const credits = z
 /** A name of an account, a key or an operator. */
 export const name = z
   .string()
-  .min(1)
-  .max(limits.nameCharactersMax)
-  .refine((text) => !/\p{Cc}/u.test(text), "has a control character")
-  .openapi({ pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$` });
+  .refine(
+    (text) => text !== "" && text.length <= limits.nameCharactersMax && !/\p{Cc}/u.test(text),
+    {
+      error: `has 1 to ${String(limits.nameCharactersMax)} characters, none of them control characters`,
+    },
+  )
+  .openapi({
+    minLength: 1,
+    maxLength: limits.nameCharactersMax,
+    pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
+  });
 
 /** An amount of credits in a body, as nanos. */
 export const amount = z

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -188,6 +191,26 @@ describe.each(["here", "with --url"])("%s", (where) => {
     expect(await actions(id)).toEqual(["account.create"]);
   });
 
+  it("operators are made, listed and revoked", async () => {
+    const { id, token } = await json("operator", "create", "Olga", "--role", "viewer");
+    expect(token).toMatch(/^trop_/);
+    const secret = await run("operator", "create", "Bert", "--role", "billing");
+    expect(secret.stdout).toMatch(/^trop_\S+\n$/);
+    const listed = await json<readonly Json[]>("operator", "list");
+    expect(listed).toContainEqual(expect.objectContaining({ id, name: "Olga", revoked: null }));
+    expect((await run("operator", "list")).stdout).toMatch(/^ID +NAME +ROLE +CREATED +REVOKED\n/);
+    const revoked = await run("operator", "revoke", String(id));
+    expect(revoked.stdout).toMatch(/ +Olga +viewer +\S+Z +\S+Z\n$/);
+    expect(await actions(String(id))).toEqual(["operator.create", "operator.revoke"]);
+  });
+
+  it("accounts are listed, and the one that is made tells what comes next", async () => {
+    const made = await run("account", "create", "Bert", "--credit", "3");
+    const [, id = ""] = /^ID +NAME .*\n(acct_\S+) +Bert +3 +0 +3 +active\n/.exec(made.stdout) ?? [];
+    expect(made.stdout).toContain(`Make a key for it: tributary key create ${id}\n`);
+    expect((await run("account", "list")).stdout).toContain(`${id}  Bert`);
+  });
+
   it("usage has the columns, the total and the forms of the command", async () => {
     const rows = await json<readonly Json[]>("usage", "--by", "key");
     expect(rows).toEqual([]);
@@ -215,6 +238,47 @@ it("usage of afar is what its service answers, one account after another, with a
   expect(lines.at(-1)).toMatch(/^total +3 /);
   const csv = await shell("usage", "--by", "format", "--format", "csv", "--url", operators.url);
   expect(csv.stdout).toMatch(/^account,format,requests,.*\r\nacct_/);
+});
+
+it("usage of afar has the rows of every page, each asked for with the same words", async () => {
+  const asked: string[] = [];
+  const row = (name: string) => ({ account: name, day: "2026-01-31", requests: 1, charged: "0" });
+  const pages = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    const isFirst = asked.length === 1;
+    response.setHeader("content-type", "application/json");
+    response.end(
+      JSON.stringify({
+        data: [row(isFirst ? "acct_b" : "acct_a")],
+        next_cursor: isFirst ? "more" : null,
+      }),
+    );
+  });
+  await once(pages.listen(0, "127.0.0.1"), "listening");
+  try {
+    const url = `http://127.0.0.1:${String((pages.address() as AddressInfo).port)}`;
+    const { stdout } = await shell("usage", "--key", "key_x", "--url", url, "--json");
+    expect(JSON.parse(stdout)).toEqual([row("acct_a"), row("acct_b")]);
+  } finally {
+    pages.close();
+  }
+  expect(asked[0]).toContain("/api/v1/usage?key=key_x&");
+  expect(asked).toEqual([asked[0], `${asked[0] ?? ""}&cursor=more`]);
+});
+
+it("a ledger without accounts, operators or changes says what makes them", async () => {
+  const empty = openRecordingShell(mkdtempSync(join(folder, "empty-")));
+  expect(await empty("account", "list")).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(await empty("account", "create", "")).toMatchObject({ exitCode: 2, stdout: "" });
+  expect((await empty("account", "list")).stdout).toBe(
+    "There is no account. Make one: `tributary account create NAME --credit 10`\n",
+  );
+  expect((await empty("operator", "list")).stdout).toBe(
+    "There is no operator. Make one: `tributary operator create NAME --role owner`\n",
+  );
+  expect((await empty("audit")).stdout).toBe(
+    "Nothing was changed that these filters let through.\n",
+  );
 });
 
 it("--against and --save-heads are of the ledger here", async () => {
