@@ -28,8 +28,16 @@ export function boundConnections(
   });
 }
 
-/** How many files and connections the system lets this process have open; infinite where it reports no number. */
+let known: number | null = null;
+
+/** How many files and connections the system lets this process have open, all its life; infinite where it reports no number. */
 function openFilesMax(): number {
+  known ??= readOpenFilesMax();
+  return known;
+}
+
+/** A report of Node stops every thread for a moment. */
+function readOpenFilesMax(): number {
   const report = process.report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
   };
