@@ -93,9 +93,11 @@ export async function handleReceiptList(exchange: Exchange, service: Service): P
     after: query.pageStart(),
     rowsMax: limit + 1,
   });
+  const archivedMs = await reports.archivedUntilOf(accountId);
   answerJson(exchange, fresh, {
     data: rows.slice(0, limit).map(receiptToJson),
     ...nextOf(rows, limit, (row) => `${String(row.admittedAtMs)}.${row.requestId}`),
+    archived_until: archivedMs === null ? null : new Date(archivedMs).toISOString(),
   });
 }
 

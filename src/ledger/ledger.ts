@@ -143,6 +143,8 @@ export interface LedgerForCallers {
   /** A page of sums as text. */
   printUsageOf(query: UsagePrint & OfAccount): Promise<UsageText>;
   receiptsOf(query: ReceiptQuery & OfAccount): Promise<readonly Receipt[]>;
+  /** Until when requests of the account ended whose receipts are archived; null: none are. */
+  archivedUntilOf(accountId: AccountId): Promise<number | null>;
   /** Newest first; `before` is a number of an entry, or null. */
   entriesOf(
     query: OfAccount & { readonly before: number | null; readonly rowsMax: number },

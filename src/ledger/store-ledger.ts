@@ -175,6 +175,7 @@ function openLedgerForCallers(run: RunOperation): LedgerForCallers {
       throw new Failure("invalid_request", `\`${param}\` ${message}`, { param });
     },
     receiptsOf: (query) => run("pageReceipts", query),
+    archivedUntilOf: (accountId) => run("archivedUntil", accountId),
     entriesOf: (query) => run("pageEntries", query),
     statementOf: (query) => run("readStatement", query),
   };

@@ -1,4 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { openArchiveFile } from "../../src/ledger/archive/archive-file.ts";
+import { archiveBefore } from "../../src/ledger/archive/archive-run.ts";
 import { textAnswer } from "../doubles/scripted-deployment.ts";
 import { readCallersDocument } from "../wire/callers-document.ts";
 import { formats, startService, type TestService } from "./start-service.ts";
@@ -109,6 +114,31 @@ describe("what callers read of their own account", () => {
         .split("\n")
         .map((line) => (JSON.parse(line) as Json)["id"]),
     ).toEqual([ids[2]]);
+  });
+
+  it("is receipts, and until when some may be archived", async () => {
+    const { accountId, key } = await service.newKey("1");
+    const [{ body, path }] = formats;
+    const answer = await service.post(path, body, { key });
+    await answer.text();
+    const list = async (): Promise<Json> =>
+      (await (await get("/receipts", { key })).json()) as Json;
+    const before = await list();
+    const [receipt] = before["data"] as readonly Json[];
+    expect(before["archived_until"]).toBe(null);
+    const endedMs = Date.parse(String(receipt?.["resolved_at"]));
+    const folder = await mkdtemp(join(tmpdir(), "tributary-archive-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await using file = openArchiveFile(folder, endedMs);
+    const order = { accountIds: [accountId], beforeMs: endedMs + 1 };
+    await archiveBefore(service.ledger, order, { file, rest: () => Promise.resolve() });
+    expect(await list()).toEqual({
+      data: [],
+      next_cursor: null,
+      archived_until: new Date(endedMs + 1).toISOString(),
+    });
+    const others = (await (await get("/receipts")).json()) as Json;
+    expect(others["archived_until"]).toBe(null);
   });
 
   it("is the statement of a month, as JSON, as a table and as a page", async () => {

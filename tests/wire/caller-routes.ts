@@ -63,7 +63,7 @@ export const sharedSchemas = {
 
 const json = "application/json";
 const csv = { "text/csv": z.string() };
-const page = (row: z.ZodType): z.ZodType =>
+const page = (row: z.ZodType) =>
   z.strictObject({ data: z.array(row), next_cursor: z.string().nullable() });
 
 const query = (schema: z.ZodType, description: string): Parameter => ({
@@ -79,6 +79,12 @@ const paging = {
   cursor: query(z.string().min(1), "`next_cursor` of the page before; absent: the first page"),
 };
 const time = z.iso.datetime({ offset: true });
+const receiptPageSchema = page(receiptSchema).extend({
+  archived_until: time.nullable().meta({
+    description:
+      "receipts of requests that ended before may be archived, and are not here then; null: none are",
+  }),
+});
 const label: Parameter = {
   in: "header",
   schema: z.string(),
@@ -248,7 +254,7 @@ export const callerRoutes: readonly CallerRoute[] = [
       ended_until: query(time, "requests that ended before"),
       charged_at_least: query(z.string().regex(/^-?\d+(?:\.\d{1,9})?$/u), "credits, such as 0.5"),
     },
-    answers: { [json]: page(receiptSchema), ...csv, "application/jsonl": z.string() },
+    answers: { [json]: receiptPageSchema, ...csv, "application/jsonl": z.string() },
   },
   {
     method: "get",

@@ -85,6 +85,6 @@ export type Session = z.output<typeof sessionSchema>;
 export interface Page<Row> {
   readonly data: readonly Row[];
   readonly next_cursor: string | null;
-  /** Of an operator's receipts: requests that ended before may have theirs in archives; null: none has. */
+  /** Of receipts: requests that ended before may have theirs in archives; null: none has. */
   readonly archived_until?: string | null;
 }

@@ -53,11 +53,17 @@ export function ReceiptTable({
     <PagedTable
       caption="Receipts"
       below={({ archived_until: archived }) =>
-        archived !== null &&
-        archived !== undefined && (
+        typeof archived === "string" && (
           <p class="hint">
-            Receipts of requests that ended before <Time at={archived} /> may be archived: they are
-            in the files of <code>TRIBUTARY_ARCHIVE_DIR</code>, and usage counts them still.
+            Receipts of requests that ended before <Time at={archived} /> may be archived:{" "}
+            {ofCaller ? (
+              "ask the operator of the service for them."
+            ) : (
+              <>
+                they are in the files of <code>TRIBUTARY_ARCHIVE_DIR</code>.
+              </>
+            )}{" "}
+            Usage counts them still.
           </p>
         )
       }
