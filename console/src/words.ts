@@ -61,6 +61,11 @@ export function timeText(time: string): string {
   return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
+/** A day of UTC, of which usage and statements are in whatever zone the person looks from. */
+export function dayText(beginMs: number): string {
+  return new Date(beginMs).toISOString().slice(0, 10);
+}
+
 function two(value: number): string {
   return String(value).padStart(2, "0");
 }

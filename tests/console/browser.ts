@@ -35,17 +35,22 @@ export function startBrowser(): Promise<Browser> {
 /** A page in a profile of its own, watched from its first request on. */
 export async function openPage(
   browser: Browser,
-  look: { readonly width: number; readonly dark: boolean } = { width: 1440, dark: false },
+  look: {
+    readonly width: number;
+    readonly dark: boolean;
+    /** Of the person; absent: UTC, so that times that a test types are the same wherever it runs. */
+    readonly zone?: string;
+  } = { width: 1440, dark: false },
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: look.width, height: look.width < 600 ? 844 : 900 },
     colorScheme: look.dark ? "dark" : "light",
     reducedMotion: "reduce",
-    // Times that a test types are of this zone, wherever it runs.
-    timezoneId: "UTC",
+    timezoneId: look.zone ?? "UTC",
   });
   context.setDefaultTimeout(patienceMs);
   await makeHostile(context);
+  await context.addInitScript(keepToasts);
   return watch(await context.newPage());
 }
 
@@ -87,6 +92,41 @@ export async function visitPlace(page: Page, address: string): Promise<void> {
   await page.goto(address);
   await page.locator("main h1").waitFor();
   await page.waitForFunction(() => document.querySelector(".state-loading") === null);
+}
+
+/** Runs in the browser before each page: what is said for a few seconds is kept, so that a slow test misses nothing. */
+function keepToasts(): void {
+  const said: string[] = [];
+  Object.assign(globalThis, { said });
+  const keep = (node: Node): void => {
+    if (node instanceof Element && node.matches(".toast")) said.push(node.textContent);
+  };
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) addedNodes.forEach(keep);
+  }).observe(document, { childList: true, subtree: true });
+}
+
+/** Waits until the page has said something for a few seconds, or finds that it did. */
+export async function waitForToast(page: Page, text: string): Promise<void> {
+  await page.waitForFunction(
+    (wanted) => (globalThis as unknown as { said: readonly string[] }).said.includes(wanted),
+    text,
+  );
+}
+
+/** Runs in the browser: goes to another place of the same document, and waits until that is drawn. */
+export async function followFragment(fragment: string): Promise<void> {
+  if (location.hash === fragment) return;
+  const gone = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+  location.hash = fragment;
+  await gone;
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+}
+
+/** Runs in the browser: pixels by which the page is wider than the screen, once it is drawn. */
+export async function measureOverflow(): Promise<number> {
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  return document.documentElement.scrollWidth - innerWidth;
 }
 
 /** What axe-core finds wrong, a line each; `colours`: of what a look in other colours can change. */

@@ -59,7 +59,7 @@ export async function fillLedger(path: string, size: LedgerSize): Promise<void> 
 async function makeRequests(path: string, size: LedgerSize, sinceMs: number): Promise<void> {
   const clock = { nowMs: sinceMs };
   const random = openRandom(7);
-  await using ledger = openAt(path, clock);
+  await using ledger = openLedgerAt(path, clock);
   const secrets: string[] = [];
   for (let account = 0; account < size.accounts; account += 1) {
     const name = account === 1 ? hostileName : `team ${String(account + 1)}`;
@@ -107,8 +107,8 @@ async function makeRequests(path: string, size: LedgerSize, sinceMs: number): Pr
   }
 }
 
-/** A ledger whose clock the filling sets. */
-function openAt(path: string, clock: { readonly nowMs: number }): StoreLedger {
+/** A ledger in a SQLite file whose clock stands where the caller sets it. */
+export function openLedgerAt(path: string, clock: { readonly nowMs: number }): StoreLedger {
   const store = openStore({
     ...defaultSettings,
     path,

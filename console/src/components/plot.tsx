@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
-import { timeText } from "../words.ts";
+import { dayText, timeText } from "../words.ts";
 
 /** One line or area of a plot. */
 export interface Series {
@@ -213,6 +213,8 @@ function optionsOf(
     width: element.clientWidth,
     height: given.height,
     legend: { show: false },
+    // Points of a day are of days of UTC, and so are the days below them.
+    ...(given.widthMs >= dayMs ? { tzDate: utcDate } : {}),
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { y: { range: (_plot, low, high) => rangeOf(low, high, given.level) } },
     axes: [
@@ -223,7 +225,9 @@ function optionsOf(
         size: 28,
         values: (...[, values, , , stepSeconds]) =>
           values.map((value) =>
-            axisTime(value * 1_000, Math.max(given.widthMs, stepSeconds * 1_000)),
+            given.widthMs >= dayMs
+              ? dayText(value * 1_000).slice(5)
+              : axisTime(value * 1_000, stepSeconds * 1_000),
           ),
       },
       {
@@ -258,10 +262,14 @@ function colourOf(element: HTMLElement, name: string): string {
 
 const dayMs = 86_400_000;
 
-/** Hours of the day, and the date where one begins; `widthMs` is from one to the next. */
-function axisTime(ms: number, widthMs: number): string {
+function utcDate(seconds: number): Date {
+  return UPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC");
+}
+
+/** Hours of the day, and the date where one begins; `stepMs` is from one to the next. */
+function axisTime(ms: number, stepMs: number): string {
   const text = timeText(new Date(ms).toISOString());
-  const startsDay = text.endsWith(" 00:00:00") || widthMs >= dayMs;
+  const startsDay = text.endsWith(" 00:00:00") || stepMs >= dayMs;
   return startsDay ? text.slice(5, 10) : text.slice(11, 16);
 }
 

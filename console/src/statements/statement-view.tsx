@@ -11,7 +11,7 @@ import { amountColumn, type Column, Table } from "../components/table.tsx";
 import { Credits, Time } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { goTo } from "../router.ts";
-import { countText, shortCount } from "../words.ts";
+import { countText, dayText, shortCount } from "../words.ts";
 
 const dayMs = 86_400_000;
 const monthsMax = 24;
@@ -177,7 +177,7 @@ function Days({
         series={series}
         format={shortCount}
         widthMs={dayMs}
-        whenText={(ms) => new Date(ms).toISOString().slice(0, 10)}
+        whenText={dayText}
         linkOf={(ms) =>
           linkTo(["receipts"], {
             ...filters,
@@ -202,5 +202,5 @@ function everyDay(days: Statement["days"]): Statement["days"] {
 }
 
 function chargedOf({ charged, requests }: Statement["days"][number]): string {
-  return `${charged} for ${countText(requests)} requests`;
+  return `${charged} for ${countText(requests)} request${requests === 1 ? "" : "s"}`;
 }

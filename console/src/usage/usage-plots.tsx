@@ -5,7 +5,7 @@ import { Plot } from "../components/plot.tsx";
 import { textOf, unitsOf } from "../exact.ts";
 import { linkTo } from "../place.ts";
 import { type RangeName, ranges } from "../time-ranges.ts";
-import { countText, creditText, durationText, shortCount, timeText } from "../words.ts";
+import { countText, creditText, dayText, durationText, shortCount, timeText } from "../words.ts";
 
 /** When the hour or day begins that a row is of. */
 function beginOf(row: Usage, by: "hour" | "day"): number {
@@ -108,7 +108,7 @@ export function UsagePlots({
     times: buckets,
     widthMs,
     whenText: (ms: number) =>
-      timeText(new Date(ms).toISOString()).slice(0, widthMs < 86_400_000 ? 16 : 10),
+      by === "day" ? dayText(ms) : timeText(new Date(ms).toISOString()).slice(0, 16),
     linkOf: (ms: number) =>
       linkTo(["receipts"], {
         ...filters,
@@ -184,8 +184,7 @@ export function UsagePlots({
         ))}
       </div>
       <p class="hint">
-        A request counts when it ended. Days and hours are of UTC; latencies are right to a factor
-        of two.
+        A request counts when it ended. Days are of UTC; latencies are right to a factor of two.
       </p>
     </>
   );
