@@ -154,6 +154,30 @@ describe("a grant", () => {
     expect(stateOf(store)).toEqual([amountNanos + 5n, amountNanos + 5n, 32 * day]);
   });
 
+  test("set on the 31st goes on with the first instant of each month, of its zone", () => {
+    using store = open();
+    openTill(store, "a", 0n);
+    // The last millisecond of January in New York, where April is an hour nearer to UTC.
+    const set = Date.parse("2026-02-01T04:59:59.999Z");
+    setGrant(store, { amountNanos, every: "month", timezone: "America/New_York" }, set);
+    const begins = ["2026-02-01T05:00Z", "2026-03-01T05:00Z", "2026-04-01T04:00Z"].map(Date.parse);
+    for (const [at, beginMs] of begins.entries()) {
+      expect(stateOf(store)[2]).toBe(beginMs);
+      pay(store, beginMs - 1);
+      expect(entriesOf(store)).toHaveLength(1 + 2 * at);
+      pay(store, beginMs);
+      expect(entriesOf(store)).toHaveLength(3 + 2 * at);
+    }
+    const grants = entriesOf(store).filter((entry) => (entry as string[])[0] === "grant");
+    expect(grants).toEqual(
+      [Date.parse("2026-01-01T05:00Z"), ...begins].map((beginMs) => [
+        "grant",
+        amountNanos,
+        `grant:${new Date(beginMs).toISOString()}`,
+      ]),
+    );
+  });
+
   test.each([
     [{ every: "day" }, "grant.amount"],
     [{ amountNanos: 0n, every: "day" }, "grant.amount"],

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { limits } from "../../src/limits.ts";
+import type { z } from "zod";
+import type { ReceiptQuery } from "../../src/ledger/administration/lists.ts";
+import type { Receipt } from "../../src/ledger/receipt.ts";
 import { StoreFault } from "../../src/ledger/store-fault.ts";
 import { LiveHub } from "../../src/operators/live-hub.ts";
+import { LiveNow } from "../../src/operators/live-now.ts";
+import type { liveGenerationsSchema } from "../../src/operators/live-routes.ts";
 import type { StoreLedger } from "../../src/ledger/store-ledger.ts";
 import { openManualTimers } from "../doubles/manual-timers.ts";
 import { orderOf, settlementOf } from "../ledger/orders.ts";
@@ -48,6 +53,8 @@ interface LiveEvent {
 /** A stream as its reader has it. */
 interface Watched extends AsyncDisposable {
   readonly status: number;
+  /** The very next event. */
+  next(): Promise<LiveEvent>;
   /** The events up to the next one of this name. */
   until(name: string): Promise<LiveEvent>;
   /** The next look, and what it says of the running requests. */
@@ -82,6 +89,13 @@ async function watch(
   };
   return {
     status: response.status,
+    async next() {
+      while (read.length === 0)
+        if (!(await more())) throw new Error("the stream ended before another event");
+      const [event] = read.splice(0, 1);
+      if (event === undefined) throw new Error("there is no event");
+      return event;
+    },
     until,
     async look() {
       await nextLook();
@@ -157,7 +171,10 @@ test("who watches gets what runs, then what changes of it, and the service rests
     });
     const by = { actor: "oper_1", once: null, ifVersion: null } as const;
     await operators.ledger.administer(by).cancelGeneration("req_first");
-    expect((await watched.look())["data"]).toMatchObject([{ id: "req_first", cancelling: true }]);
+    const cancelled = await watched.look();
+    expect(cancelled["data"]).toMatchObject([{ id: "req_first", cancelling: true }]);
+    // Nor are tokens sent again that are what they were.
+    expect(cancelled["output_tokens"]).toEqual({});
     await operators.ledger.settle(settlementOf(first));
     await operators.ledger.settle(settlementOf(second));
     running.clear();
@@ -209,7 +226,8 @@ test("without the ledger a stream says so once, and has everything anew when it 
   await nextLook();
   fault = null;
   await nextLook();
-  expect((await watched.until("generations")).data).toMatchObject({ reset: true });
+  // The problem once, and now the rows.
+  expect(await watched.next()).toMatchObject({ name: "generations", data: { reset: true } });
   await watched[Symbol.asyncDispose]();
   await rested();
 });
@@ -237,15 +255,9 @@ test("the listener ends its streams with itself, at once", async () => {
   expect(timers.waiting).toBe(0);
 });
 
-test("who reads slowly misses looks, gets everything anew when it has caught up, and is cut off in the end", async () => {
-  let running = 0;
-  const words = { ledger: "x".repeat(limits.liveBufferedBytesMax) };
-  const ledger: unknown = {
-    openRequests: () => Promise.resolve({ ids: [], cancelled: [], count: (running += 1) }),
-    listReplicas: () =>
-      Promise.resolve([{ id: "there", facts: { ...replicaFacts, reasons: words } }]),
-  };
-  const hub = new LiveHub({
+/** Live streams over a ledger that a test makes up, on the clock of this file. */
+function openHub(ledger: unknown): LiveHub {
+  return new LiveHub({
     ledger: () => Promise.resolve(ledger as StoreLedger),
     service: unwatchedService(),
     now: timers.monotonicMs,
@@ -253,9 +265,140 @@ test("who reads slowly misses looks, gets everything anew when it has caught up,
     closing: new AbortController().signal,
     onFailure: () => {},
   });
+}
+
+/** What comes next of a stream, as its text. */
+async function readText(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  return new TextDecoder().decode((await reader.read()).value);
+}
+
+test("nothing is sent where nothing changed, but a sign of life now and then", async () => {
+  let count = 0;
+  const hub = openHub({
+    openRequests: () => Promise.resolve({ ids: [], cancelled: [], count }),
+    listReplicas: () => Promise.resolve([]),
+  });
+  const reader = hub.open(() => Promise.resolve(true)).getReader();
+  expect(await readText(reader)).toContain('"reset":true');
+  await nextLook();
+  // From two looks on there is a rate.
+  expect(await readText(reader)).toMatch(/^event: now\n.*"output_tokens_per_second":0,.*\n\n$/u);
+  const next = readText(reader);
+  for (let ms = 0; ms < limits.liveHeartbeatMs; ms += limits.liveEveryMs) await nextLook();
+  expect(await next).toBe(": nothing new\n\n");
+  count = 1;
+  await nextLook();
+  expect(await readText(reader)).toMatch(/^event: generations\n/u);
+  await reader.cancel();
+  await rested();
+});
+
+/** A running request that was admitted at this millisecond. */
+function receiptOf(atMs: number): Receipt {
+  return {
+    requestId: `req_${String(atMs)}`,
+    accountId: "acct_a",
+    keyId: "key_a",
+    state: "open",
+    format: "messages",
+    streamed: true,
+    label: null,
+    inputBound: 1,
+    allowance: 1,
+    priceList: "default",
+    prices: { inputNanosPerMillion: 1n, outputNanosPerMillion: 1n },
+    reservedNanos: 1n,
+    chargedNanos: null,
+    outcome: null,
+    refundedNanos: 0n,
+    usage: null,
+    admittedAtMs: atMs,
+    resolvedAtMs: null,
+    firstOutputMs: null,
+    totalMs: null,
+    head: { accountId: "acct_a", sequence: 1, hash: new Uint8Array(32) },
+  };
+}
+
+type LiveGenerations = z.infer<typeof liveGenerationsSchema>;
+
+test("many rows come in several events, and the ledger is asked for each once", async () => {
+  const receipts = Array.from({ length: 2 * limits.liveRowsAtOnce + 1 }, (_, at) =>
+    receiptOf(1_000 - at),
+  );
+  const asked: number[] = [];
+  const hub = openHub({
+    openRequests: () => {
+      const ids = receipts.map(({ requestId }) => requestId);
+      return Promise.resolve({ ids, cancelled: [], count: ids.length });
+    },
+    listReplicas: () => Promise.resolve([]),
+    pageReceipts: ({ after, rowsMax }: ReceiptQuery) => {
+      asked.push(rowsMax);
+      const from = after === null ? 0 : receipts.findIndex((one) => one.requestId === after.id) + 1;
+      return Promise.resolve(receipts.slice(from, from + rowsMax));
+    },
+  });
+  const reader = hub.open(() => Promise.resolve(true)).getReader();
+  const rowsOf = (text: string): readonly LiveGenerations[] =>
+    [...text.matchAll(/^event: generations\ndata: (.*)$/gmu)].map(
+      ([, data = ""]) => JSON.parse(data) as LiveGenerations,
+    );
+  const first = rowsOf(await readText(reader));
+  expect(first.map(({ data, reset }) => [data.length, reset])).toEqual([
+    [limits.liveRowsAtOnce, true],
+    [limits.liveRowsAtOnce, false],
+    [1, false],
+  ]);
+  expect(new Set(first.flatMap(({ data }) => data.map(({ id }) => id))).size).toBe(receipts.length);
+  asked.length = 0;
+  receipts.unshift(receiptOf(2_000));
+  receipts.pop();
+  await nextLook();
+  expect(rowsOf(await readText(reader))).toMatchObject([
+    { reset: false, data: [{ id: "req_2000" }], removed: ["req_500"] },
+  ]);
+  // Not all of them again.
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toBeLessThan(limits.liveRowsAtOnce);
+  await reader.cancel();
+  await rested();
+});
+
+test("the rate is of the last seconds, and other replicas are asked for more seldom", async () => {
+  let [nowMs, outputTokens, asked] = [1_000, 0, 0];
+  const figures = () => Promise.resolve({ outputTokens, failures: {}, firstOutputsMs: [] });
+  const ledger: unknown = {
+    listReplicas: () => {
+      asked += 1;
+      return Promise.resolve([]);
+    },
+  };
+  const live = new LiveNow(unwatchedService({ figures }), () => nowMs);
+  const rates: (number | null)[] = [];
+  // At the end a process has gone, with what it had counted.
+  for (const tokens of [0, 10, 20, 30, 40, 50, 50, 50, 50, 50, 50, 40]) {
+    outputTokens = tokens;
+    const { output_tokens_per_second: rate } = await live.look(ledger as StoreLedger, 0);
+    rates.push(rate);
+    nowMs += limits.liveEveryMs;
+  }
+  expect(rates).toEqual([null, 10, 10, 10, 10, 10, 8, 6, 4, 2, 0, 0]);
+  expect(asked).toBe(3);
+});
+
+test("who reads slowly misses looks, gets everything anew when it has caught up, and is cut off in the end", async () => {
+  let running = 0;
+  const words = { ledger: "x".repeat(limits.liveBufferedBytesMax) };
+  const ledger = {
+    openRequests: () => Promise.resolve({ ids: [], cancelled: [], count: (running += 1) }),
+    listReplicas: () =>
+      Promise.resolve([{ id: "there", facts: { ...replicaFacts, reasons: words } }]),
+  };
+  const hub = openHub(ledger);
   const open = () => hub.open(() => Promise.resolve(true)).getReader();
   const slow = open();
-  const read = async (): Promise<string> => new TextDecoder().decode((await slow.read()).value);
+  const read = (): Promise<string> => readText(slow);
   await nextLook();
   await nextLook();
   await looked();
@@ -272,6 +415,11 @@ test("who reads slowly misses looks, gets everything anew when it has caught up,
     await read();
   }
   expect(await cut).toContain("too slowly");
+  // One that has caught up is behind from anew.
+  await nextLook();
+  await nextLook();
+  await looked();
+  expect(await read()).toContain("event: now");
   await slow.cancel();
   await rested();
 });
