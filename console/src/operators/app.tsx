@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, onSessionEnd, send } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
+import { Mark } from "../components/mark.tsx";
 import { PageHead } from "../components/page.tsx";
 import { Failed } from "../components/state.tsx";
 import { Toasts } from "../components/toast.tsx";
@@ -44,6 +45,9 @@ export function App() {
       )}
       {state.name === "failed" && (
         <main class="alone">
+          <h1 class="brand">
+            <Mark /> Tributary
+          </h1>
           <Failed error={state.error} what="the console" retry={() => void begin()} stale={false} />
         </main>
       )}

@@ -32,6 +32,7 @@ const outcomes = [
   "completed",
   "cancelled",
   "cancelled-before-output",
+  "cancelled-by-operator",
   "refused",
   "failed",
   "lease-lost",

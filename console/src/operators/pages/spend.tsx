@@ -31,7 +31,7 @@ async function askCharges(accounts: readonly string[]): Promise<Charges> {
 
 /** What an account was charged, day by day. */
 export function Spend({ account }: { readonly account: string }) {
-  const { data } = useLoad(`spend of ${account}`, async () => {
+  const { data, error } = useLoad(`spend of ${account}`, async () => {
     const { days, rows } = await chargesOf(account);
     const its = rows.filter((row) => row.account === account);
     const charged = new Map(its.map(({ charged: sum, day = "" }) => [Date.parse(day), sum]));
@@ -41,7 +41,7 @@ export function Spend({ account }: { readonly account: string }) {
   if (data === null)
     return (
       <span class="spend">
-        <Sparkline values={[]} /> <span class="number quiet">…</span>
+        <Sparkline values={[]} /> <span class="number quiet">{error === null ? "…" : "–"}</span>
       </span>
     );
   const sum = textOf(
