@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openReceiver } from "../webhooks/receiver.ts";
 import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
-import { showFailure } from "./show-failures.ts";
+import { inspectPages } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // What an operator sets and looks up of accounts, keys, prices and webhooks, as a person does it.
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const made = await ask("POST", "/accounts", { name: "Ärztehaus", credit: "10" });
   account = String(made["id"]);
 });
-afterEach(showFailure);
+afterEach(inspectPages);
 afterAll(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();

@@ -1,8 +1,8 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openPage, startBrowser, visitPlace } from "./browser.ts";
-import { showFailure } from "./show-failures.ts";
-import { type ConsoleService, startConsole } from "./start-console.ts";
+import { inspectPages } from "./show-failures.ts";
+import { chunk, type ConsoleService, startConsole } from "./start-console.ts";
 
 // Every dialog by the keyboard alone: opened, walked through, left in both ways, with the focus back where it was.
 
@@ -12,6 +12,8 @@ let browser: Browser;
 let service: ConsoleService;
 let page: Page;
 let token = "";
+/** An answer that goes on. */
+let running: Response;
 /** Ids that places name. */
 const ids: Record<string, string> = {};
 
@@ -25,6 +27,10 @@ beforeAll(async () => {
   const grant = { amount: "1", every: "month", timezone: "UTC", carry_over: false };
   await ask(`/accounts/${granted.id}`, { grant }, "PATCH");
   const key = await ask(`/accounts/${account.id}/keys`, { name: "web" });
+  const paused = await ask(`/accounts/${granted.id}/keys`, { name: "rests" });
+  await ask(`/keys/${paused.id}`, { status: "paused" }, "PATCH");
+  const disabled = await ask("/accounts", { name: "disabled" });
+  await ask(`/accounts/${disabled.id}`, { status: "disabled" }, "PATCH");
   const later = `${String(new Date().getUTCFullYear() + 2)}-01-01T00:00:00Z`;
   const prices = [
     { input: "1", output: "2" },
@@ -32,14 +38,24 @@ beforeAll(async () => {
   ];
   await ask("/price_lists", { name: "partners", prices });
   await ask("/webhooks", { url: "http://127.0.0.1:9/" });
-  const answer = await fetch(`${service.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key.secret ?? ""}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }] }),
-  });
+  const rests = await ask("/webhooks", { url: "http://127.0.0.1:9/rests" });
+  await ask(`/webhooks/${rests.id}`, { status: "paused" }, "PATCH");
+  const generate = (stream: boolean): Promise<Response> =>
+    fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key.secret ?? ""}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }], stream }),
+    });
+  const answer = await generate(false);
   await answer.text();
+  service.deployment.answerNext(
+    { type: "write", bytes: chunk({ content: "Endless" }) },
+    { type: "hang" },
+  );
+  running = await generate(true);
   ids["account"] = account.id;
   ids["granted"] = granted.id;
+  ids["disabled"] = disabled.id;
   ids["key"] = key.id;
   ids["request"] = answer.headers.get("x-request-id") ?? "";
   await page.goto(service.operatorUrl);
@@ -47,9 +63,10 @@ beforeAll(async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 });
-afterEach(showFailure);
+afterEach(inspectPages);
 afterAll(async () => {
   await browser.close();
+  await running.body?.cancel();
   await service[Symbol.asyncDispose]();
 });
 
@@ -70,14 +87,20 @@ const dialogs: readonly (readonly [place: string, openers: readonly (string | Re
   ["accounts", ["New account"]],
   ["accounts/{account}", ["Top up", "Take back", "Disable", "New key"]],
   ["accounts/{account}", ["Budget the key web", "Pause the key web", "Rotate the key web"]],
+  ["accounts/{disabled}", ["Enable"]],
   ["accounts/{account}?tab=settings", ["Change the name, prices and more", "Change the limits"]],
+  ["accounts/{account}?tab=settings", ["Set a grant"]],
   ["accounts/{granted}?tab=settings", ["Change the grant", "Stop the grant"]],
+  ["accounts/{granted}", ["Resume the key rests"]],
   ["keys/{key}", ["Change the key web", "Revoke the key web"]],
   ["receipts/{request}", ["Refund"]],
   ["prices", ["New price list", "Add a price to partners", /^Remove the price from /]],
   ["operators", ["New operator", "Revoke the operator operator 2"]],
-  ["webhooks", ["New webhook", /^Change the webhook of /, /^Rotate the secret of /]],
-  ["webhooks", [/^Pause the webhook of /, /^Delete the webhook of /]],
+  ["webhooks", ["New webhook", /^Change the webhook of .*:9\/$/, /^Rotate the secret of .*:9\/$/]],
+  ["webhooks", [/^Pause the webhook of /, /^Delete the webhook of .*:9\/$/]],
+  ["webhooks", [/^Resume the webhook of /]],
+  ["running", [/^Cancel the request /]],
+  ["settings", [/^Drain the replica /]],
 ];
 
 test.each(dialogs)("the dialogs of %s (%#)", async (place, openers) => {
@@ -104,6 +127,62 @@ test.each(dialogs)("the dialogs of %s (%#)", async (place, openers) => {
     }
   }
 });
+
+/** Places without a dialog, too: their links, fields and buttons. */
+const places = [
+  ...new Set(dialogs.map(([place]) => place)),
+  ...["", "receipts", "playground", "audit", "accounts/{account}?tab=entries"],
+  ...["accounts/{account}?tab=usage", "accounts/{account}?tab=statements"],
+];
+
+test.each(places)(
+  "the tabulator comes to all that can be used on %s, and shows it",
+  async (place) => {
+    const path = place.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "");
+    await visitPlace(page, `${service.operatorUrl}/#/${path}`);
+    await page.evaluate(watchFocus);
+    const usable = await page.evaluate(countUnreached);
+    expect(usable.length).toBeGreaterThan(10);
+    // Once around: the document itself comes after the last one.
+    for (let pressed = 0; pressed < 2 * usable.length + 10; pressed += 1) {
+      await page.keyboard.press("Tab");
+      if (pressed >= usable.length && (await page.evaluate(countUnreached)).length === 0) break;
+    }
+    expect(await page.evaluate(countUnreached), place).toEqual([]);
+    expect(await page.evaluate(listUnseen), place).toEqual([]);
+  },
+);
+
+/** Runs in the browser: keeps what gets the focus, and whether that can be seen. */
+function watchFocus(): void {
+  const reached = new Set<Element>();
+  const unseen: string[] = [];
+  Object.assign(globalThis, { reached, unseen });
+  addEventListener("focusin", ({ target }) => {
+    if (!(target instanceof HTMLElement)) return;
+    reached.add(target);
+    const { boxShadow, outlineStyle } = getComputedStyle(target);
+    if (outlineStyle === "none" && boxShadow === "none")
+      unseen.push(target.outerHTML.slice(0, 160));
+  });
+}
+
+/** Runs in the browser: what can be used, is shown, and has not had the focus since `watchFocus`. */
+function countUnreached(): readonly string[] {
+  const { reached } = globalThis as unknown as { readonly reached: ReadonlySet<Element> };
+  const all = document.querySelectorAll<HTMLElement>(
+    "a[href], button, input, select, textarea, summary, [tabindex='0']",
+  );
+  return [...all]
+    .filter((element) => element.checkVisibility() && !element.matches(":disabled"))
+    .filter((element) => !reached.has(element))
+    .map((element) => element.outerHTML.slice(0, 160));
+}
+
+/** Runs in the browser: what had the focus and did not show it. */
+function listUnseen(): readonly string[] {
+  return (globalThis as unknown as { readonly unseen: readonly string[] }).unseen;
+}
 
 function has(place: Locator, selector: string): Promise<boolean> {
   return place.evaluate((element, wanted) => element.querySelector(wanted) !== null, selector);

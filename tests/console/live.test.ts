@@ -1,8 +1,8 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openPage, startBrowser, type Watched } from "./browser.ts";
-import { showFailure } from "./show-failures.ts";
-import { type ConsoleService, startConsole } from "./start-console.ts";
+import { inspectPages } from "./show-failures.ts";
+import { chunk, type ConsoleService, startConsole } from "./start-console.ts";
 
 // What happens now, in several tabs of one browser, and thousands of rows of it.
 
@@ -12,18 +12,20 @@ let browser: Browser;
 let service: ConsoleService;
 let watched: Watched;
 let secret = "";
+let token = "";
 /** Live streams that tabs have opened, each with the number of its tab. */
 const streams: number[] = [];
 
 beforeAll(async () => {
   const size = { accounts: 20, keys: 60, receipts: 60, running: runningBefore };
   [browser, service] = await Promise.all([startBrowser(), startConsole(size)]);
-  const [{ token }, account] = await Promise.all([
+  const [operator, account] = await Promise.all([
     service.newOperator("billing"),
     service.command("account", "create", "live", "--credit", "10"),
   ]);
   const key = await service.command("key", "create", account["id"] ?? "", "--name", "live");
   secret = key["key"] ?? "";
+  ({ token } = operator);
   watched = await openPage(browser);
   await watched.page.goto(service.operatorUrl);
   await watched.page.getByLabel("Operator's token").fill(token);
@@ -31,7 +33,7 @@ beforeAll(async () => {
   await watched.page.getByRole("button", { name: "Sign in" }).click();
   await watched.page.getByText("Running requests").waitFor();
 });
-afterEach(showFailure);
+afterEach(inspectPages);
 afterAll(async () => {
   await browser.close();
   await service[Symbol.asyncDispose]();
@@ -39,17 +41,15 @@ afterAll(async () => {
 
 function watchStreams(page: Page, tab: number): void {
   page.on("request", (request) => {
-    if (new URL(request.url()).pathname === "/api/v1/live") streams.push(tab);
+    if (isLive(request)) streams.push(tab);
   });
 }
 
 /** Begins an answer that goes on until it is released. */
 async function beginAnswer(): Promise<{ release(): Promise<void> }> {
   const { promise: held, resolve } = Promise.withResolvers<undefined>();
-  const choices = [{ index: 0, delta: { content: "Hel" }, finish_reason: null }];
-  const begin = { id: "c", object: "chat.completion.chunk", choices };
   service.deployment.answerNext(
-    { type: "write", bytes: `data: ${JSON.stringify(begin)}\n\n` },
+    { type: "write", bytes: chunk({ content: "Hel" }) },
     { type: "wait", until: held },
     { type: "write", bytes: "data: [DONE]\n\n" },
   );
@@ -144,3 +144,61 @@ test("while the service is away the console says so, and goes on when it is back
   await runs(page, runningBefore);
   expect([...watched.strangers, ...watched.complaints]).toEqual([]);
 });
+
+test("a page without live figures gives the connection back", async () => {
+  const { page } = watched;
+  await page.goto("about:blank");
+  const opened = page.waitForRequest((request) => isLive(request));
+  await page.goto(`${service.operatorUrl}/#/`);
+  const stream = await opened;
+  await runs(page, runningBefore);
+  const ended = page.waitForEvent("requestfailed", (request) => request === stream);
+  await page.evaluate(() => (location.hash = "#/audit"));
+  await ended;
+  await page.evaluate(() => (location.hash = "#/running"));
+  await page.getByText("3,000 run.").waitFor();
+});
+
+test("what another tab says of now is kept by one that does not know the rows yet", async () => {
+  const own = await openPage(browser);
+  await own.page.goto(`${service.operatorUrl}/healthz`);
+  await own.page.evaluate(leadInItsPlace);
+  const tab = await own.page.context().newPage();
+  await tab.goto(service.operatorUrl);
+  await tab.getByLabel("Operator's token").fill(token);
+  await tab.getByRole("button", { name: "Sign in" }).click();
+  await runs(tab, 7);
+  await own.page.context().close();
+});
+
+function isLive(request: Request): boolean {
+  return new URL(request.url()).pathname === "/api/v1/live";
+}
+
+/** Runs in the browser: has the lock of the tab that leads, and tells one that asks what happens now before what runs. */
+function leadInItsPlace(): Promise<void> {
+  const name = "tributary-live";
+  const channel = new BroadcastChannel(name);
+  const now = {
+    running: 7,
+    replica: "rep_1",
+    since: "2026-01-01T00:00:00.000Z",
+    output_tokens_per_second: null,
+    first_output: { requests: 0, p50_ms: null, p95_ms: null },
+    failures: [],
+    deployment: { ready: true, model: "m", reasons: {} },
+    replicas: [],
+  };
+  const generations = { reset: true, running: 7, data: [], removed: [], output_tokens: {} };
+  channel.addEventListener("message", ({ data }: MessageEvent<{ readonly type: string }>) => {
+    if (data.type !== "hello") return;
+    channel.postMessage({ type: "event", event: { name: "now", data: now } });
+    channel.postMessage({ type: "event", event: { name: "generations", data: generations } });
+  });
+  return new Promise((resolve) => {
+    void navigator.locks.request(name, () => {
+      resolve();
+      return new Promise(() => undefined);
+    });
+  });
+}

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "vitest";
+import { expect, type TestContext } from "vitest";
 import { openPages } from "./browser.ts";
 
 /** What the pages look like is kept here; it is for people to look at, and is not in the repository. */
@@ -8,9 +8,13 @@ export const pictures = join(import.meta.dirname, "../../coverage/console");
 
 mkdirSync(pictures, { recursive: true });
 
-/** After each test: one that failed on another machine has to say there what its pages showed. */
-export async function showFailure({ task }: TestContext): Promise<void> {
-  if (task.result?.state !== "fail") return;
+/**
+ * After each test: no page asked another host or met an error or what its policy stops, in whatever flow; and a test that
+ * failed on another machine has to say there what its pages showed.
+ */
+export async function inspectPages({ task }: TestContext): Promise<void> {
+  const strays = openPages().flatMap(({ complaints, strangers }) => [...strangers, ...complaints]);
+  if (task.result?.state !== "fail") return expect(strays).toEqual([]);
   for (const [number, { calls, complaints, page }] of openPages().entries()) {
     const name = task.name.replaceAll(/\W+/gu, "-").slice(0, 60);
     const picture = join(pictures, `failed-${name}-${String(number)}.png`);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OperatorRole } from "../../src/ledger/administration/operator-administration.ts";
@@ -30,13 +30,14 @@ export interface ConsoleService extends AsyncDisposable {
 /** Longer than the lane may take; a program that is left behind ends with it. */
 const lifeMs = 1_800_000;
 
-/** Starts the service on a ledger that has so much; null: one without anything. */
-export async function startConsole(size: LedgerSize | null): Promise<ConsoleService> {
+/** Starts the service on a ledger that has so much, or on a copy of the one in a folder; null: one without anything. */
+export async function startConsole(begin: LedgerSize | string | null): Promise<ConsoleService> {
   inspectWith(openOperatorsAnswerCheck);
   await using opened = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), "tributary-console-"));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
-  if (size !== null) await fillLedger(join(folder, "ledger.sqlite"), size);
+  if (typeof begin === "string") cpSync(begin, folder, { recursive: true });
+  else if (begin !== null) await fillLedger(join(folder, "ledger.sqlite"), begin);
   const deployment = opened.use(await startScriptedDeployment());
   const environment = {
     TRIBUTARY_PORT: "0",
@@ -80,4 +81,10 @@ export async function startConsole(size: LedgerSize | null): Promise<ConsoleServ
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A chunk of an answer as the deployment streams it. */
+export function chunk(delta: object, rest: object = {}): string {
+  const choice = { index: 0, delta, finish_reason: null, ...rest };
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", choices: [choice] })}\n\n`;
 }
