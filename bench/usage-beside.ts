@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { openPostgresLedger } from "../src/ledger/postgres/postgres-ledger.ts";
 import { openSqliteLedger } from "../src/ledger/sqlite/sqlite-ledger.ts";
 import type { StoreLedger } from "../src/ledger/store-ledger.ts";
@@ -80,9 +82,7 @@ export async function measureBeside(
     url.searchParams.set("since", new Date(query.sinceMs ?? 0).toISOString());
     url.searchParams.set("until", new Date(query.untilMs ?? 0).toISOString());
     if (query.accountId !== null) url.searchParams.set("account", query.accountId);
-    const answer = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
-    await answer.arrayBuffer();
-    if (!answer.ok) throw new Error(`${url.href}: ${String(answer.status)}`);
+    await askElsewhere(url, secret);
   }
 
   await oneRound(null);
@@ -98,6 +98,13 @@ export async function measureBeside(
         `${beside}: ${String(delays.length)} chunks, p50 ${String(p50)}, p99 ${String(p99)}, p99.9 ${String(p999)}, slowest ${String(most)} ms\n`,
       );
     }
+}
+
+/** Whoever asks has a processor of his own elsewhere: a process of the lowest priority, not the one that measures, reads the answer. */
+async function askElsewhere(url: URL, token: string): Promise<void> {
+  const written = ["--silent", "--show-error", "--fail", "--output", "/dev/null"];
+  const header = ["--header", `authorization: Bearer ${token}`];
+  await promisify(execFile)("nice", ["-n", "19", "curl", ...written, ...header, url.href]);
 }
 
 async function startService(parts: {
