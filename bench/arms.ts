@@ -120,11 +120,14 @@ export async function openTributary(
   const lines: Record<string, unknown>[] = [];
   await firstLine(child, (line) => {
     lines.push(JSON.parse(line) as Record<string, unknown>);
-    return lines.some((one) => "file" in one) && lines.some((one) => "url" in one);
+    return lines.some(isFirst) && lines.some((one) => "url" in one);
   });
   const url = String(lines.find((line) => "url" in line)?.["url"]);
-  // Off a terminal the first key is in a file, which the log names.
-  const key = readFileSync(String(lines.find((line) => "file" in line)?.["file"]), "utf8").trim();
+  // Off a terminal the first key is in a file, which the log names; versions of before wrote the key itself.
+  const named = (name: string): string =>
+    String(lines.find((line) => isFirst(line) && name in line)?.[name]);
+  const isInFile = lines.some((line) => isFirst(line) && "file" in line);
+  const key = isInFile ? readFileSync(named("file"), "utf8").trim() : named("key");
   const body = JSON.stringify(chat.body({ chunks: 1, intervalMs: 0 }));
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const ask = (): Promise<Response> => fetch(url + chat.path, { method: "POST", headers, body });
@@ -139,6 +142,10 @@ export async function openTributary(
     processIds: () => processTree(child.pid ?? 0),
     [Symbol.asyncDispose]: () => stop(child),
   };
+}
+
+function isFirst(line: Readonly<Record<string, unknown>>): boolean {
+  return line["event"] === "first_key";
 }
 
 function nginxSettings(origin: string, port: number, folder: string): string {

@@ -72,7 +72,11 @@ export async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(late);
 }
 
-/** The first line that is wanted; what comes after it is read and thrown away, or a full pipe would hold the process. */
+const startSeconds = 60;
+
+/**
+ * The first line that is wanted, within a minute; what comes after it is read and thrown away, or a full pipe would hold the process.
+ */
 export async function firstLine(
   child: ChildProcess,
   wanted: (line: string) => boolean,
@@ -86,8 +90,13 @@ export async function firstLine(
     for await (const line of lines) if (wanted(line)) return line;
     throw new Error("the process closed its output");
   })();
-  const line = await Promise.race([found, ended]);
-  ended.catch(() => undefined);
+  const waited = new AbortController();
+  const late = sleep(startSeconds * 1_000, null, waited).then(() => {
+    throw new Error(`the process has not said within ${String(startSeconds)} s what is waited for`);
+  });
+  for (const one of [ended, late]) one.catch(() => undefined);
+  const line = await Promise.race([found, ended, late]);
+  waited.abort();
   child.stdout.resume();
   return line;
 }
