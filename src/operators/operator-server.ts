@@ -1,3 +1,4 @@
+import { getRequestListener } from "@hono/node-server";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { limits } from "../limits.ts";
@@ -11,7 +12,7 @@ import {
 } from "../network/http-server.ts";
 import { newId } from "../new-id.ts";
 import { quietTimers, type Timers } from "../timers.ts";
-import type { OperatorApiParts } from "./api.ts";
+import { openOperatorApi, type OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
 import { loginLink } from "./login-link.ts";
 import { answerProblem, type Problem, problemOf } from "./problem.ts";
@@ -46,12 +47,14 @@ export interface OperatorAddress extends ListenAddress {
   readonly publicUrl: string | null;
 }
 
-/** Listens; rejects when the address cannot be had. The API's code is loaded with its first request. */
+/**
+ * Listens; rejects when the address cannot be had. The API's code is loaded before, since what loads a hundred modules later, with
+ * the first request, holds up every stream of the process meanwhile.
+ */
 export async function listenForOperators(
   address: OperatorAddress,
   parts: OperatorServerParts,
 ): Promise<OperatorServer> {
-  let api: Promise<ApiListener> | null = null;
   const closing = new AbortController();
   const apiParts: OperatorApiParts = {
     ...parts,
@@ -63,6 +66,7 @@ export async function listenForOperators(
     timers: parts.timers ?? quietTimers,
     closing: closing.signal,
   };
+  const serveApi = getRequestListener(openOperatorApi(apiParts).fetch);
   const publicName =
     address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
   const { server, ...opened } = await openHttpServer(
@@ -77,10 +81,6 @@ export async function listenForOperators(
     },
     { options: serverOptions, timers: quietTimers, telemetry: parts.telemetry },
   );
-  async function serveApi(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const listener = await (api ??= loadApi(apiParts));
-    await listener(request, response);
-  }
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (!isKnownHost(request.headers.host, publicName)) {
       send(response, refusedHost, newId("req_"));
@@ -133,17 +133,6 @@ async function listen(server: Server, address: OperatorAddress): Promise<void> {
     if (!isTaken || !address.spare) throw error;
     await listenAt(server, { ...address, port: 0 });
   }
-}
-
-type ApiListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-async function loadApi(parts: OperatorApiParts): Promise<ApiListener> {
-  const [{ getRequestListener }, { openOperatorApi }] = await Promise.all([
-    import("@hono/node-server"),
-    import("./api.ts"),
-  ]);
-  const app = openOperatorApi(parts);
-  return getRequestListener(app.fetch);
 }
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8";
