@@ -1,7 +1,6 @@
 import { constants, enableCompileCache } from "node:module";
-import { homedir } from "node:os";
 import { join } from "node:path";
-import { cacheFolder } from "../config/cache-folder.ts";
+import { cacheFolder, homeFolder } from "../config/cache-folder.ts";
 import { processEnvironment, readEnvironment } from "../config/environment.ts";
 import type { Output, Shell } from "./command.ts";
 import { onePress } from "./one-press.ts";
@@ -10,7 +9,7 @@ import { runCommandLine } from "./run-command.ts";
 // Compiling is most of a start. Kept among this user's own files: from a folder that others may write to, their code
 // could be loaded. Where there is none, every start compiles.
 const { platform } = process;
-const cache = cacheFolder({ environment: processEnvironment(), platform, home: homedir() });
+const cache = cacheFolder({ environment: processEnvironment(), platform, home: homeFolder() });
 const compiled = join(cache, "compiled");
 // Threads, and processes that are started, have a part in it by Node's own variable alone.
 if (enableCompileCache(compiled).status === constants.compileCacheStatus.ENABLED)

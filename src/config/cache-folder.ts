@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { isAbsolute, join, win32 } from "node:path";
 import type { Environment } from "./environment.ts";
 
@@ -25,4 +26,13 @@ export function cacheFolder({ environment, home, platform }: CacheMachine): stri
   // The XDG specification: a path that is not absolute is ignored.
   const given = environment["XDG_CACHE_HOME"]?.trim() ?? "";
   return join(isAbsolute(given) ? given : join(home, ".cache"), "tributary");
+}
+
+/** The home of this user. Of one whom the system does not know, as some programs run images, it is `/`, as others of them say. */
+export function homeFolder(ask: () => string = homedir): string {
+  try {
+    return ask();
+  } catch {
+    return "/";
+  }
 }

@@ -1,8 +1,8 @@
-import { availableParallelism, homedir } from "node:os";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import type { CertificateFiles } from "../network/certificate.ts";
 import { isProxyName } from "../network/client-address.ts";
-import { cacheFolder } from "./cache-folder.ts";
+import { cacheFolder, homeFolder } from "./cache-folder.ts";
 import { type Environment, type VariableName } from "./environment.ts";
 import { type ReadText, type SettingProblem, SettingReader } from "./setting-reader.ts";
 import { findUnknownSettings, isServiceAddress } from "./unknown-settings.ts";
@@ -120,7 +120,7 @@ function readConfig(read: SettingReader, environment: Environment, folder: strin
 function readCacheDir(read: SettingReader, environment: Environment, folder: string): string {
   const given = read.value("TRIBUTARY_CACHE_DIR");
   if (given !== null) return resolve(folder, given);
-  return cacheFolder({ environment, platform: process.platform, home: homedir() });
+  return cacheFolder({ environment, platform: process.platform, home: homeFolder() });
 }
 
 function readProcesses(read: SettingReader): number {

@@ -35,6 +35,7 @@ const allowed = [
   "tests/ledger/pgbouncer.ts",
   "tests/ledger/postgres-server.ts",
   "tests/ledger/presence.test.ts",
+  "tests/packaging/services.ts",
   "tests/service/kill-service.ts",
   "tests/service/raw-requests.test.ts",
 ] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cacheFolder } from "../../src/config/cache-folder.ts";
+import { cacheFolder, homeFolder } from "../../src/config/cache-folder.ts";
 
 describe("the cache folder follows the platform's convention", () => {
   it.each([
@@ -17,4 +17,11 @@ describe("the cache folder follows the platform's convention", () => {
   ] as const)("%s with %o", (platform, environment, home, folder) => {
     expect(cacheFolder({ platform, environment, home })).toBe(folder);
   });
+});
+
+it("the home of a user whom the system does not know is the root, and nothing fails for it", () => {
+  const unknown = (): string => {
+    throw new Error("uv_os_homedir returned ENOENT");
+  };
+  expect([homeFolder(unknown), homeFolder(() => "/u/ada")]).toEqual(["/", "/u/ada"]);
 });
