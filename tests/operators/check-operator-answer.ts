@@ -1,8 +1,7 @@
+import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { openOperatorApi, operatorsDocument } from "../../src/operators/api.ts";
-import { quietTimers } from "../../src/timers.ts";
-import { unwatchedService } from "./unwatched-service.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
+import { operatorsDocumentFile } from "../wire/document-files.ts";
 import type { AnswerHead, AnswerInspection } from "../wire/watch-answers.ts";
 
 /** The operators' OpenAPI document as far as it says what an answer is. */
@@ -16,26 +15,10 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
-const api = openOperatorApi({
-  ledger: () => Promise.reject(new Error("there is no ledger here")),
-  tries: { areTooMany: () => false, add: () => {} },
-  clientOf: () => "127.0.0.1",
-  publicUrl: null,
-  scheme: "http",
-  service: unwatchedService(),
-  newId: (prefix) => prefix,
-  now: () => 0,
-  version: "0.0.0",
-  prices: { inputNanosPerMillion: 0n, outputNanosPerMillion: 0n },
-  privateAddresses: "refuse",
-  timers: quietTimers,
-  closing: new AbortController().signal,
-  onFailure: () => {},
-});
 /** The operators' document, as their listener answers it. */
-export const operatorsDocumentOfTests = api.getOpenAPI31Document(
-  operatorsDocument("0.0.0"),
-) as unknown as Document;
+export const operatorsDocumentOfTests = JSON.parse(
+  readFileSync(operatorsDocumentFile, "utf8"),
+) as Document;
 const document = operatorsDocumentOfTests;
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 ajv.addSchema(document, "document");

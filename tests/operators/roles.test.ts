@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operatorRoles } from "../../src/ledger/administration/operator-administration.ts";
+import { buildOperatorsDocument } from "./operators-document.ts";
 import { startOperators, type TestOperators } from "./start-operators.ts";
 
 // The role table: each route, and who may. A route without a row fails, and a row without a route.
@@ -70,6 +71,11 @@ beforeAll(async () => {
   await operators.ledger.revokeOperator(id);
 });
 afterAll(() => operators[Symbol.asyncDispose]());
+
+test("the document is what the routes and their schemas say; `npm run openapi` writes it", async () => {
+  const { json } = await operators.ask("/api/v1/openapi.json", { token: null });
+  expect(json).toEqual(JSON.parse(JSON.stringify(buildOperatorsDocument())));
+});
 
 test("the document has the routes of the table and no other", async () => {
   const { json } = await operators.ask("/api/v1/openapi.json", { token: null });

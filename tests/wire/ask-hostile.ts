@@ -8,7 +8,7 @@ import { defaultSettings } from "../ledger/support.ts";
 import { operatorsDocumentOfTests } from "../operators/check-operator-answer.ts";
 import { serveRequests, startOperators } from "../operators/start-operators.ts";
 import { startService } from "../service/start-service.ts";
-import { documentFile } from "./callers-document.ts";
+import { documentFile } from "./document-files.ts";
 import { type AskedDocument, type HostileRequest, hostileRequests } from "./hostile-requests.ts";
 
 // What no store can keep is refused at the door, with the name of its place, by both stores alike; nothing that a

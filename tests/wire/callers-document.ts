@@ -32,7 +32,8 @@ import {
   responsesAnswerSchema,
   responsesStreamEventSchema,
 } from "./schemas/responses.ts";
-import { operatorsDocumentOfTests } from "../operators/check-operator-answer.ts";
+import { buildOperatorsDocument } from "../operators/operators-document.ts";
+import { documentFile } from "./document-files.ts";
 import {
   accountSchema,
   messagesModelListSchema,
@@ -44,9 +45,6 @@ import {
 } from "./service-schema.ts";
 
 type Json = Record<string, unknown>;
-
-/** Where the service reads the document from. */
-export const documentFile = new URL("../../src/http/openapi.json", import.meta.url);
 
 const components: Readonly<Record<string, z.ZodType>> = {
   ChatCompletionRequest: chatCompletionsRequestSchema,
@@ -99,8 +97,9 @@ export function buildCallersDocument(): Json {
   for (const schema of Object.values(schemas))
     for (const name of ["$schema", "$id"] as const) delete schema[name];
   // The same, with what the operators' document says of each member.
+  const operators = buildOperatorsDocument();
   for (const name of Object.keys(sharedSchemas)) {
-    const described = operatorsDocumentOfTests.components.schemas[name];
+    const described = operators.components.schemas[name];
     Object.assign(schemas, { [name]: { ...described, additionalProperties: false } });
   }
   const unnamed = new Map([...parts.values()].map((id) => [refTo(id), schemas[id]]));
