@@ -18,6 +18,10 @@ export default defineConfig({
         find: /^(?:\.\.\/)+worker-url\.ts$/,
         replacement: join(import.meta.dirname, "tests/setup/bundled-threads.ts"),
       },
+      {
+        find: /^\.\/thread-line\.ts$/,
+        replacement: join(import.meta.dirname, "tests/setup/kept-threads.ts"),
+      },
     ],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     env: compileCache,

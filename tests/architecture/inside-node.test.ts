@@ -36,7 +36,7 @@ test("serve: V8 reads how the space for young objects grows each time, also when
 
 test("threads: each says how large its space for young objects may be, and V8 keeps it to that", async () => {
   const wish = "resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes }";
-  for (const path of ["src/http/body-workers.ts", "src/ledger/sqlite/worker-client.ts"])
+  for (const path of ["src/http/body-workers.ts", "src/ledger/sqlite/thread-line.ts"])
     expect(readFileSync(new URL(path, root), "utf8")).toContain(wish);
   const program = `
     const { getHeapSpaceStatistics } = require("node:v8");

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cacheFolder } from "../../src/config/cache-folder.ts";
 import { startProgram } from "./start-program.ts";
 
-// Of src/ledger/sqlite/worker.ts, which the thread of the ledger alone loads.
+// Of src/ledger/sqlite/store-thread.ts, which the thread of the ledger alone loads.
 const threadText = 'type: "unusable", error: answerErrorToData';
 
 let folder = "";

@@ -10,7 +10,8 @@ import {
   type FromWorker,
   type ToWorker,
 } from "../../src/ledger/sqlite/thread-messages.ts";
-import { connectStore, openThreadLine } from "../../src/ledger/sqlite/worker-client.ts";
+import { openThreadLine } from "../../src/ledger/sqlite/thread-line.ts";
+import { connectStore } from "../../src/ledger/sqlite/worker-client.ts";
 import { limits } from "../../src/limits.ts";
 import { defaultSettings } from "./support.ts";
 

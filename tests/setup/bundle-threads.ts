@@ -15,8 +15,11 @@ const src = join(import.meta.dirname, "../../src");
 const kept = join(import.meta.dirname, "../../node_modules/.cache/threads");
 const keptMs = 86_400_000;
 
-/** The first file of the ledger's thread, by the name that `entryUrl` is asked for. */
-const entries = { worker: "ledger/sqlite/worker.ts" };
+/** The first file of the ledger's thread, by the name that `entryUrl` is asked for, and of one that ledgers leave to each other. */
+const entries = {
+  worker: "ledger/sqlite/worker.ts",
+  "kept-thread": "../tests/setup/kept-thread.ts",
+};
 
 /**
  * One file for the ledger's thread, made of the same sources when they have changed: every service in a test starts
@@ -54,8 +57,9 @@ export async function setup(project: TestProject): Promise<void> {
 }
 
 function keyOfSources(): string {
-  const key = createHash("sha256").update(Object.keys(entries).join());
-  for (const file of readdirSync(src, { recursive: true, encoding: "utf8" }).toSorted()) {
+  const key = createHash("sha256");
+  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).toSorted();
+  for (const file of [...Object.values(entries), ...files]) {
     const { mtimeMs, size } = statSync(join(src, file));
     key.update(`${file} ${String(mtimeMs)} ${String(size)}\n`);
   }

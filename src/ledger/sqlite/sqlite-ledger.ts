@@ -7,7 +7,8 @@ import { memoryPath, prepareFolder, unusable } from "./database.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import { openChannelLine, type WriterChannel } from "./channel-line.ts";
 import type { StoreSettings } from "./store.ts";
-import { connectStore, openThreadLine, type StoreClientParts } from "./worker-client.ts";
+import { openThreadLine } from "./thread-line.ts";
+import { connectStore, type StoreClientParts } from "./worker-client.ts";
 
 /** Where the ledger is and what it decides by. */
 export type SqliteLedgerSettings = StoreSettings;

@@ -1,6 +1,4 @@
-import { Worker } from "node:worker_threads";
 import { limits } from "../../limits.ts";
-import { entryUrl } from "../../worker-url.ts";
 import {
   answerErrorFromData,
   type FromWorker,
@@ -9,7 +7,6 @@ import {
 } from "./thread-messages.ts";
 import type { OperationName, StoreClient, StoreGroup } from "../store-operations.ts";
 import { StoreFault } from "../store-fault.ts";
-import type { StoreSettings } from "./store.ts";
 
 /** What carries calls to a store that is open elsewhere, from its start to its end. */
 export interface StoreLine {
@@ -224,22 +221,4 @@ async function connect(
   });
   await opened.promise;
   return { line, pending, ended: ended.promise };
-}
-
-/** The ledger's own thread in this process. */
-export function openThreadLine(settings: StoreSettings): OpenStoreLine {
-  return (listener) => {
-    const worker = new Worker(entryUrl("worker", import.meta.url), {
-      workerData: settings,
-      name: "ledger",
-      resourceLimits: { maxYoungGenerationSizeMb: limits.threadYoungMebibytes },
-    });
-    let cause: unknown = null;
-    worker.on("message", listener.message);
-    worker.on("error", (error) => {
-      cause = error;
-    });
-    worker.on("exit", () => listener.ended(cause));
-    return { send: (message) => worker.postMessage(message, []) };
-  };
 }
