@@ -125,7 +125,7 @@ async function openOperators(
 ): Promise<OperatorServer | null> {
   const { gateway, ledger, service, telemetry } = parts;
   if (config.operator === null) return null;
-  const { listenForOperators } = await import("../operators/operator-server.ts");
+  const { listenForOperators } = await loadOperators();
   const page = openPageFiles("operators");
   if (!(await page.isBuilt())) telemetry.lifecycle("console not built", {});
   try {
@@ -149,6 +149,9 @@ async function openOperators(
   }
 }
 
+// With an operator's first request, this code would hold up every stream for 0.1 s.
+const loadOperators = () => import("../operators/operator-server.ts");
+
 /** null: it was stopped before it could start. */
 async function open(
   config: Config,
@@ -164,8 +167,14 @@ async function open(
   try {
     await ensureCertificates(config);
     // Loaded here, so that neither --help nor a bad setting waits for all of the service.
-    if (config.processes === 1)
-      return await (await import("../gateway.ts")).openGateway(config, given);
+    if (config.processes === 1) {
+      const { openGateway } = await import("../gateway.ts");
+      const [gateway] = await Promise.all([
+        openGateway(config, given),
+        config.operator === null ? null : loadOperators(),
+      ]);
+      return gateway;
+    }
     const { openProcesses } = await import("../processes/open-processes.ts");
     const { forkServing } = await import("../processes/fork-serving.ts");
     const fork = forkServing(entryUrl("serving-process", import.meta.url));

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openOperatorsAnswerCheck } from "../operators/check-operator-answer.ts";
 import { openOperatorLedger } from "../service/operator-ledger.ts";
@@ -37,6 +38,27 @@ function ask(url: string, key: string, content: string): Promise<Response> {
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ messages: [{ role: "user", content }], stream: true }),
   });
+}
+
+/** Notes what files the event loop of a program loads. */
+function watchLoads() {
+  const [hook, loaded] = [join(folder, "note-loads.mjs"), join(folder, "loaded")];
+  const text = `import { appendFileSync } from "node:fs";
+    import { registerHooks } from "node:module";
+    import { isMainThread } from "node:worker_threads";
+    if (isMainThread) registerHooks({ load(url, context, next) {
+      appendFileSync(${JSON.stringify(loaded)}, url + "\\n");
+      return next(url, context);
+    } });`;
+  writeFileSync(hook, text);
+  return {
+    environment: { NODE_OPTIONS: `--import=${pathToFileURL(hook).href}` },
+    /** Their own and those of their libraries, in order. */
+    ofOperators: () =>
+      readFileSync(loaded, "utf8")
+        .split("\n")
+        .filter((url) => /src\/operators\/|node_modules\/(@?hono|zod)\//.test(url)),
+  };
 }
 
 async function addressAndKey(program: Program): Promise<{ url: string; key: string }> {
@@ -187,16 +209,20 @@ describe("serve", () => {
     expect(program.stdout()).not.toContain("MARKER");
   });
 
-  it("listens for operators beside it, and ends with 2 where their port was asked for and is taken", async () => {
+  it("listens for operators beside it with all code of theirs, and ends with 2 where their port was asked for and is taken", async () => {
     inspectWith(openOperatorsAnswerCheck);
     await using engine = await openFakeEngine();
-    await using program = serve(engine.url);
+    const loads = watchLoads();
+    await using program = serve(engine.url, loads.environment);
     const [, url = ""] = await program.waitFor(
       /"address":"(http:[^"]+)","event":"operators listening"/,
     );
+    const atStart = loads.ofOperators();
+    expect(atStart.join()).toMatch(/operators\/api\.ts.*zod/);
     expect((await fetch(`${url}/metrics`)).status).toBe(200);
     const asked = await fetch(`${url}/api/v1/accounts`);
     expect(asked.status).toBe(401);
+    expect(loads.ofOperators()).toEqual(atStart);
     expect(await asked.json()).toMatchObject({ code: "token_unknown" });
     const [, callers = ""] = await program.waitFor(/"url":"(http:[^"]+)"/);
     const moved = await fetch(`${callers}/metrics`);
