@@ -249,6 +249,25 @@ describe.each([
       },
     );
 
+    test("a budget of a day begins anew with the first millisecond of the next one", async () => {
+      const stage = await openStage(pair);
+      const { accountId, clock, keyId, ledger, other, secret } = stage;
+      await ledger.changeAccount(accountId, { limits: { concurrentRequests: 8 } });
+      await ledger.changeKey(keyId, { budget: { amountNanos: 1_400_000n, period: "day" } });
+      const caller = await other.authorize(secret, true, true);
+      const first = orderOf(caller, { requestId: "req_before_midnight" });
+      await other.admit(first);
+      clock.nowMs += 86_399_999 - (clock.nowMs % 86_400_000);
+      expect(await outcome(admit(stage, secret))).toBe("budget_exceeded");
+      clock.nowMs += 1;
+      expect(await admit(stage, secret)).toBe(100);
+      expect(await outcome(admit(stage, secret))).toBe("budget_exceeded");
+      // What was admitted the day before counts in none any more.
+      await other.settle(settlementOf(first));
+      const budget = (await ledger.findKey(keyId))?.budget;
+      expect(budget).toMatchObject({ spentNanos: 0n, heldNanos: 1_400_000n });
+    });
+
     test("a refusal for credit names no more tokens than the key may have", async () => {
       const stage = await openStage(pair);
       const { accountId, keyId, ledger, other, secret } = stage;

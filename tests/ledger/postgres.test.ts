@@ -196,6 +196,30 @@ describe.skipIf(!postgresTests)("the ledger in PostgreSQL", () => {
     await expect.poll(read).toBeLessThan(60 * generations);
   });
 
+  test("a budget's next period begins when the last one is over, and never one that is over too", async () => {
+    await using replicas = await openReplicas(1, {});
+    const { all, secret, url } = replicas;
+    const keyId = (await all[0]?.authorize(secret, false))?.keyId ?? "";
+    await all[0]?.changeKey(keyId, { budget: { amountNanos: 10n ** 9n, period: "day" } });
+    const dayMs = 86_400_000;
+    const bounds = "select budget_begin_ms as begun, budget_end_ms as ended from tributary.api_key";
+    const [before] = await execute(url, bounds);
+    const endMs = Number(before?.["ended"]);
+    for (const [atMs, begunMs] of [
+      [endMs - 1, endMs - dayMs],
+      [endMs + dayMs, endMs - dayMs],
+      [endMs, endMs],
+    ] as const) {
+      const times = [endMs, endMs + dayMs, atMs].map(String).join(", ");
+      await execute(
+        url,
+        `select tributary.begin_period(account_id, id, ${times})::text from tributary.api_key`,
+      );
+      const [after] = await execute(url, bounds);
+      expect([atMs, after?.["begun"]]).toEqual([atMs, String(begunMs)]);
+    }
+  });
+
   test("settling and expiring at the same moment resolve a reservation once", async () => {
     const url = await newDatabase();
     let now = 1_000_000;

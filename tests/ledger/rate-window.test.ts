@@ -163,6 +163,29 @@ describe.each([
       expect(await remaining()).toBe(599);
     });
 
+    test("count from a window ahead to just before a window ago, for what takes one and what looks", async () => {
+      await using stage = await open();
+      const { ledger } = stage;
+      const first = await ledger.ensureFirstAccount(1_000_000_000n);
+      await ledger.changeAccount(first?.account.id ?? "", { limits: { requestsPerMinute: 1 } });
+      const outcome = (takes: boolean): Promise<unknown> =>
+        ledger.authorize(first?.secret ?? "", takes).then(
+          ({ rate }) => rate.remaining,
+          (error: unknown) => (error as Failure).code,
+        );
+      for (const [later, looks, takes] of [
+        [0, 1, 0],
+        [-60_000, 0, "rate_limited"],
+        [119_999, 0, "rate_limited"],
+        [1, 1, 0],
+        [-60_001, 1, 0],
+      ] as const) {
+        stage.later(later);
+        expect([later, await outcome(false)]).toEqual([later, looks]);
+        expect([later, await outcome(true)]).toEqual([later, takes]);
+      }
+    });
+
     test("are waited for, where a limit was lowered, as many as are too many", async () => {
       await using stage = await open();
       const { ledger } = stage;
