@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder="$(mktemp -d)"
+# Services run as users of their own.
+chmod 711 "$folder"
 export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
 storage=(--root "$folder/storage" --runroot "$folder/run")
 trap 'rm -rf "$folder"' EXIT
