@@ -66,6 +66,11 @@ export function dayText(beginMs: number): string {
   return new Date(beginMs).toISOString().slice(0, 10);
 }
 
+/** The zone of the person's times, such as Europe/Berlin. */
+export function zoneText(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 function two(value: number): string {
   return String(value).padStart(2, "0");
 }

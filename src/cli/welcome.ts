@@ -23,26 +23,26 @@ export interface Started {
   readonly loginLink: string | null;
 }
 
-/** What the first start shows on a terminal of 80 columns and 24 rows: where, the key, one request, where the rest is. */
+/** What the first start shows on a terminal, in 15 lines: where, the key, one request, the console, where the rest is. */
 export function describeFirstStart(started: Started, first: FirstKey): string {
-  const { programName, url } = started;
+  const { programName, ready, url } = started;
   const credit =
     first.balance === "0" && !started.free
-      ? `\nIt has no credit yet: ${programName} account credit ${first.accountId} 10\n`
+      ? `It has no credit yet: ${programName} account credit ${first.accountId} 10\n`
       : "";
-  return `
-${describeService(started)}
+  // Where the model is missing, the line that says so has named it.
+  const doctor = ready ? `\nIs all well?                 ${programName} doctor` : "";
+  // A browser reaches no socket file.
+  const page = url.startsWith("unix:") ? "" : `Python, Claude Code ...      ${url}/#/clients\n`;
+  return `${describeService(started)}
 
 The key of account ${first.accountId}, ${first.balance} credits, shown this once:
-
 ${first.key}
 ${credit}
 Try it:
-
 ${firstCurl({ url, key: first.key }).text}
 ${describeLink(started)}
-Python, TypeScript, Claude Code, Codex ...   ${programName} connect
-Is all well?                                 ${programName} doctor
+${page}Lines for other clients      ${programName} connect${doctor}
 `;
 }
 
@@ -67,8 +67,9 @@ function describeLink({ loginLink }: Started): string {
   return `\nSign in to the console, once and within 15 minutes:\n${loginLink}\n`;
 }
 
-function describeService({ model, ready, url }: Started): string {
+function describeService({ model, programName, ready, url }: Started): string {
   const where = `Tributary serves on ${url}`;
   if (ready) return `${where} with ${model}`;
-  return `${where}\nThe model is not there yet: until it is, requests are answered 503 or 529.`;
+  const answered = "until it is, requests are answered 503 or 529";
+  return `${where}\nThe model is not there yet; ${answered}. Why: ${programName} doctor`;
 }

@@ -15,6 +15,7 @@ import {
   entrySchema,
   newAccountSchema,
 } from "./schemas.ts";
+import { accountIds } from "./usage-schemas.ts";
 
 const idParameter = idOf("acct_5nXbTrMv2kQ0aZe");
 const answered = { description: "the account", schema: accountSchema } as const;
@@ -28,6 +29,7 @@ const list = defineRoute("listAccounts", "get /accounts", {
         .string()
         .optional()
         .openapi({ description: "the account that has it, or none" }),
+      id: accountIds.optional(),
       search: z
         .string()
         .max(limits.referenceCharactersMax)
@@ -82,8 +84,8 @@ const entries = defineRoute("listEntries", "get /accounts/{id}/entries", {
 export function addAccountRoutes(app: OperatorApp): void {
   app.openapi(list, async (context) => {
     const asked = context.req.valid("query");
-    const { cursor, external_id: externalId = null, limit, search = null } = asked;
-    const query = { after: startOf(cursor), rowsMax: limit + 1, externalId, search };
+    const { cursor, external_id: externalId = null, id: ids = null, limit, search = null } = asked;
+    const query = { after: startOf(cursor), rowsMax: limit + 1, externalId, ids, search };
     const rows = await context.get("ledger").pageAccounts(query);
     return context.json(
       pageOf(rows, limit, { toJson: accountToJson, cursorOf: accountCursor }),

@@ -70,7 +70,8 @@ const groupings = z
   })
   .openapi({ type: "string", example: "day,account" });
 
-const accounts = z
+/** Ids of accounts, with commas between. */
+export const accountIds = z
   .string()
   .transform((text) => [...new Set(text.split(","))])
   .refine((ids) => ids.length <= limits.pageRowsMax, {
@@ -81,7 +82,7 @@ const accounts = z
 /** What of usage to add up. */
 export const usageParameters = z.strictObject({
   by: groupings.default(["day"]),
-  account: accounts.optional(),
+  account: accountIds.optional(),
   key: z.string().optional(),
   format: z.string().optional(),
   since: instant.optional().openapi({ description: "requests that ended from then on" }),

@@ -35,6 +35,7 @@ test.each([
   const screen = describeFirstStart(now, key);
   // One row is the cursor's.
   expect(rowsOf(screen, 80)).toBeLessThanOrEqual(23);
+  expect(rowsOf(screen, Infinity)).toBeLessThanOrEqual(15);
   expect(rowsOf(describeStart(now), 80)).toBeLessThanOrEqual(23);
 });
 
@@ -48,6 +49,9 @@ test("the first screen has the address, the key on a line of its own, one reques
   expect(describeFirstStart({ ...started, loginLink: null }, first)).not.toContain("Sign in");
   expect(screen.match(/^curl .*$/gm)).toHaveLength(1);
   expect(screen).toContain("npm run -s tributary -- connect\n");
+  expect(screen).toContain("http://127.0.0.1:8080/#/clients\n");
+  const socket = describeFirstStart({ ...started, url: "unix:/run/tributary" }, first);
+  expect(socket).not.toContain("#/clients");
   expect(screen).toContain("npm run -s tributary -- doctor\n");
   expect(screen).not.toMatch(/not there yet|no credit/);
 });

@@ -101,7 +101,6 @@ test.each(["Chat Completions", "Responses", "Messages"])(
     await page.locator(".said").getByText("Hello from the deployment.").waitFor();
     await page.locator(".answer .badge").getByText("done").waitFor();
     await page.locator(".figure", { hasText: "Cost" }).getByRole("link").waitFor();
-    await page.getByText("frames, as they came").click();
     await page.getByText("curl", { exact: true }).click();
     await ensureUsable();
     service.deployment.answerNext(
@@ -114,6 +113,39 @@ test.each(["Chat Completions", "Responses", "Messages"])(
     await page.locator(".answer .badge").getByText("cancelled").waitFor();
   },
 );
+
+test("the playground asks all three formats side by side, and says of each what it cost and why", async () => {
+  const [{ id } = { id: "" }] = await service.list("account");
+  await visit("playground");
+  await page.getByText("Make a key that expires in an hour").click();
+  await page.getByLabel("Account that pays").fill(id);
+  await button("Make the key").click();
+  await page.getByLabel("Format").selectOption("All three, side by side");
+  await button("Send").click();
+  for (const title of ["Chat Completions", "Responses", "Messages"]) {
+    const answer = page.locator(".answers .section", { hasText: title });
+    await answer.getByText("done", { exact: true }).waitFor();
+    await answer.locator(".said").getByText("Hello from the deployment.").waitFor();
+    await answer.getByText("12 tokens in at 1, 7 tokens out at 4 credits a million").waitFor();
+  }
+  await page.getByText("Messages: Anthropic, Python").click();
+  await ensureUsable();
+});
+
+test("an id is found from every page, and other words among the accounts", async () => {
+  const [{ id } = { id: "" }] = await service.list("account");
+  await visit("audit");
+  const find = page.getByRole("searchbox", { name: "Find" });
+  await find.fill(`  ${id} `);
+  await find.press("Enter");
+  await page.getByRole("navigation", { name: "Parts of the account" }).waitFor();
+  await find.fill("ONC");
+  await find.press("Enter");
+  await page.getByRole("link", { name: "once", exact: true }).waitFor();
+  await find.fill("req_none");
+  await find.press("Enter");
+  await page.getByText("leaves no receipt").waitFor();
+});
 
 test("an account is made with the keyboard alone", async () => {
   await visit("accounts");

@@ -35,6 +35,7 @@ const places: Record<string, string> = {
   accounts: "accounts",
   receipts: "receipts",
   running: "running",
+  refused: "refused",
   playground: "playground",
   prices: "prices",
   operators: "operators",

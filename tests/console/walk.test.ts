@@ -173,6 +173,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await waitForToast(page, "It ends within seconds");
     expect(await ended).toContain("operator");
     await page.getByText("Nothing runs at the moment").waitFor();
+    await page.getByRole("link", { name: "Refused", exact: true }).click();
     await page.getByRole("rowheader", { name: "cancelled_by_operator" }).waitFor();
     await ensureUsable();
     await visit("receipts");

@@ -425,6 +425,9 @@ describe.each([
       const search = { after: null, rowsMax: 9 };
       expect(await ledger.pageAccounts({ ...search, search: "OTH" })).toEqual([second]);
       expect(await ledger.pageAccounts({ ...search, search: "o%r" })).toEqual([]);
+      const both = { ...search, ids: [id, "acct_none", second.id] };
+      expect(await ledger.pageAccounts(both)).toEqual([second, account]);
+      expect(await ledger.pageAccounts({ ...both, search: "OTH" })).toEqual([second]);
       expect(await ledger.findKey(record.id)).toEqual(record);
       await ledger.expire();
       // The begin of the minute of its requests.

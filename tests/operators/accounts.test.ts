@@ -58,6 +58,9 @@ describe("an account", () => {
     const page = (await operators.ask(query)).json;
     const rest = await operators.ask(`${query}&cursor=${String(page["next_cursor"])}`);
     expect([page["data"], rest.json["data"]]).toEqual([[second], [made]]);
+    const both = `/api/v1/accounts?id=${String(id)},acct_none,${String(second["id"])}`;
+    expect((await operators.ask(both)).json["data"]).toEqual([second, made]);
+    expect((await operators.ask(`${both}&search=HAUS_1`)).json["data"]).toEqual([made]);
   });
 
   test("of two made at once with one external id one is made", async () => {

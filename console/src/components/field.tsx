@@ -29,8 +29,8 @@ export function Field({
   readonly autoFocus?: boolean;
   /** Lines: a larger text. */
   readonly rows?: number;
-  /** What may be meant, of which the browser offers what begins as what was typed. */
-  readonly suggestions?: readonly string[];
+  /** What may be meant, of which the browser offers what looks like what was typed; with words beside it where it is an id. */
+  readonly suggestions?: readonly Suggestion[];
 }) {
   const id = useId();
   const described = error !== null ? `${id}-error` : hint === undefined ? undefined : `${id}-hint`;
@@ -73,6 +73,7 @@ export function Field({
   );
 }
 
+type Suggestion = string | readonly [value: string, words: string];
 type Typed = TargetedEvent<HTMLInputElement>;
 
 /** Preact's types tie each type of input to roles of its own, so each stands by itself. */
@@ -82,7 +83,7 @@ function Line({
   ...rest
 }: {
   readonly kind: "text" | "password" | "time";
-  readonly suggestions: readonly string[] | undefined;
+  readonly suggestions: readonly Suggestion[] | undefined;
 } & Omit<InputHTMLAttributes, "type" | "role" | "list">) {
   const list = useId();
   if (kind === "password") return <input {...rest} type="password" />;
@@ -92,9 +93,13 @@ function Line({
     <>
       <input {...rest} type="text" list={list} />
       <datalist id={list}>
-        {suggestions.map((value) => (
-          <option key={value}>{value}</option>
-        ))}
+        {suggestions
+          .map((one) => (typeof one === "string" ? ([one, one] as const) : one))
+          .map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ))}
       </datalist>
     </>
   );

@@ -244,7 +244,8 @@ function optionsOf(
         ...(given.level ? {} : { fill: colour(`--plot-${String(tone)}-fill`) }),
         width: 1.5,
         points: { show: false },
-        ...(given.level || given.widthMs > 0 ? steps() : {}),
+        // A stretch has two points; one alone is a level that stays until the next.
+        ...(given.level ? steps() : {}),
       })),
     ],
     hooks: { setCursor: [({ cursor }) => given.choose(cursor.idx ?? null)] },
@@ -280,7 +281,7 @@ function rangeOf(low: number, high: number, level: boolean): [number, number] {
   return [Math.max(low - room, Math.min(low, 0)), high + room];
 }
 
-/** Each point stands for a stretch of time, so it is drawn as one. */
+/** Each point holds until the next one. */
 function steps(): Partial<UPlot.Series> {
   const paths = UPlot.paths.stepped?.({ align: 1 });
   return paths === undefined ? {} : { paths };

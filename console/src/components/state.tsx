@@ -8,11 +8,14 @@ export function Loaded<Data>({
   children,
   head,
   load,
+  missing,
   what,
 }: {
   readonly load: Load<Data>;
   /** The head of the page, where the one that comes with the data is not there yet. */
   readonly head?: ComponentChildren;
+  /** What to do next where there is none. */
+  readonly missing?: ComponentChildren;
   /** What is waited for, such as "the accounts". */
   readonly what: string;
   readonly children: (data: Data) => ComponentChildren;
@@ -29,7 +32,13 @@ export function Loaded<Data>({
     return (
       <>
         {head}
-        <Failed error={load.error} what={what} retry={again} stale={false} />
+        <Failed
+          error={load.error}
+          what={what}
+          retry={again}
+          stale={false}
+          hint={load.error.status === 404 ? missing : undefined}
+        />
       </>
     );
   return (
@@ -55,12 +64,15 @@ export function Loading({ what }: { readonly what: string }) {
 /** Says what failed and what to do. */
 export function Failed({
   error,
+  hint,
   retry,
   stale,
   what,
 }: {
   readonly error: ApiError;
   readonly what: string;
+  /** What to do next, where it is not there. */
+  readonly hint?: ComponentChildren;
   readonly retry: () => void;
   /** Whether an older answer is still shown. */
   readonly stale: boolean;
@@ -79,6 +91,7 @@ export function Failed({
         {error.message}
         {stale && " What is shown is older."}
       </p>
+      {hint}
       {error.requestId !== null && <p class="quiet">Request {error.requestId}</p>}
       {error.status !== 404 && <Button onClick={retry}>Try again</Button>}
     </div>

@@ -130,7 +130,7 @@ export function TableRow<Row>({
             {cell(row)}
           </th>
         ) : (
-          <td key={head} class={numeric === true ? "right" : ""}>
+          <td key={head} class={numeric === true ? "right" : ""} data-head={head}>
             {cell(row)}
             <Padding decimals={decimals[at] ?? 0} amount={amount?.(row)} />
           </td>

@@ -21,6 +21,11 @@ const links: readonly (readonly [prefix: string, (id: string) => string])[] = [
   ["oper_", (id) => linkTo(["audit"], { actor: id })],
 ];
 
+/** The page of what an id is of; undefined: it is none. */
+export function linkOf(id: string): string | undefined {
+  return links.find(([prefix]) => id.startsWith(prefix))?.[1](id);
+}
+
 /** Who did something, or to what it was done: its id, which leads to its page, and of an operator the name too. */
 export function Named({
   id,
@@ -29,7 +34,7 @@ export function Named({
   readonly id: string;
   readonly names: ReadonlyMap<string, string> | null;
 }) {
-  const link = links.find(([prefix]) => id.startsWith(prefix))?.[1](id);
+  const link = linkOf(id);
   const name = names?.get(id);
   return (
     <>

@@ -10,6 +10,7 @@ import { PlaygroundPage } from "./pages/playground.tsx";
 import { PricesPage } from "./pages/prices.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { ReceiptsPage } from "./pages/receipts.tsx";
+import { RefusedPage } from "./pages/refused.tsx";
 import { RunningPage } from "./pages/running.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
@@ -24,6 +25,7 @@ export const sections: readonly {
     pages: [
       { path: "", title: "Overview" },
       { path: "running", title: "Running" },
+      { path: "refused", title: "Refused" },
       { path: "receipts", title: "Receipts" },
       { path: "playground", title: "Playground" },
     ],
@@ -68,6 +70,7 @@ export function findPage({ path, query }: Place): Found | null {
 const pages: Readonly<Record<string, (query: URLSearchParams) => Found>> = {
   "": (query) => ({ title: "Overview", view: <OverviewPage query={query} /> }),
   running: () => ({ title: "Running", view: <RunningPage /> }),
+  refused: () => ({ title: "Refused", view: <RefusedPage /> }),
   receipts: (query) => ({ title: "Receipts", view: <ReceiptsPage query={query} /> }),
   accounts: (query) => ({ title: "Accounts", view: <AccountsPage query={query} /> }),
   playground: () => ({ title: "Playground", view: <PlaygroundPage /> }),

@@ -5,6 +5,8 @@ import { Button } from "../components/button.tsx";
 import { Mark } from "../components/mark.tsx";
 import { ThemeChoice } from "../components/theme.tsx";
 import { linkTo } from "../place.ts";
+import { zoneText } from "../words.ts";
+import { Find } from "./find.tsx";
 import { sections } from "./pages.tsx";
 
 /** What stands around every page: the mark, the sections, who has signed in. */
@@ -55,6 +57,7 @@ export function Shell({
         </button>
       </header>
       <nav id="sections" class={open ? "sections sections-open" : "sections"} aria-label="Sections">
+        <Find />
         {sections.map(({ group, pages }) => (
           <div key={group} class="section-group">
             <p class="section-head">{group}</p>
@@ -82,6 +85,9 @@ export function Shell({
               {name}
             </span>{" "}
             <span class="quiet">{role}</span>
+          </p>
+          <p class="quiet" title="Of the times that are shown; a time's own words have it in UTC">
+            Times of {zoneText()}
           </p>
           <div class="who-actions">
             <ThemeChoice />

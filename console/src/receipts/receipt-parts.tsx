@@ -30,7 +30,9 @@ export function TimeLine({ receipt }: { readonly receipt: Receipt }) {
       <ol>
         {steps.map(([name, ms]) => (
           <li key={name} class={ms === null ? "quiet" : ""}>
-            <span>{name}</span>{" "}
+            <span>
+              {name in swatches && <span class={`time-key ${swatches[name] ?? ""}`} />} {name}
+            </span>{" "}
             <span class="number">
               {ms === null ? (
                 "–"
@@ -46,6 +48,12 @@ export function TimeLine({ receipt }: { readonly receipt: Receipt }) {
     </div>
   );
 }
+
+/** The parts of the bar by the step that each ends with. */
+const swatches: Readonly<Record<string, string>> = {
+  "First output": "time-wait",
+  "End of the answer": "time-output",
+};
 
 function percent(part: number, whole: number): string {
   return `${String(Math.round((part / whole) * 1_000) / 10)}%`;

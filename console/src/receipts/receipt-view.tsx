@@ -7,6 +7,7 @@ import { Loaded } from "../components/state.tsx";
 import { Id } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { countText } from "../words.ts";
+import { AccountName } from "./account-name.tsx";
 import { Sum, TimeLine } from "./receipt-parts.tsx";
 import { Outcome } from "./receipt-table.tsx";
 
@@ -46,7 +47,22 @@ export function ReceiptView({
   const link = (path: readonly [string, string?], words: string) =>
     ofCaller ? words : <a href={linkTo(path.map(String))}>{words}</a>;
   return (
-    <Loaded load={load} what="the receipt" head={<PageHead title="Receipt" trail={trail} />}>
+    <Loaded
+      load={load}
+      what="the receipt"
+      head={<PageHead title="Receipt" trail={trail} />}
+      missing={
+        <p>
+          A request that was refused before it was admitted leaves no receipt.
+          {!ofCaller && (
+            <>
+              {" "}
+              Why it was stands under <a href={linkTo(["refused"])}>Refused</a>.
+            </>
+          )}
+        </p>
+      }
+    >
       {(receipt) => (
         <>
           <PageHead
@@ -57,11 +73,11 @@ export function ReceiptView({
           >
             <Id>{receipt.id}</Id>
           </PageHead>
-          <Section title="What happened">
+          <Section title="What happened" hint={outcomeWords(receipt)}>
             <TimeLine receipt={receipt} />
             <Facts
               rows={[
-                ["Account", link(["accounts", receipt.account], receipt.account)],
+                ["Account", ofCaller ? receipt.account : <AccountName id={receipt.account} />],
                 ["Key", link(["keys", receipt.key], receipt.key)],
                 ["Format", `${receipt.format}${receipt.streamed ? ", streamed" : ""}`],
                 ...(receipt.label === null ? [] : [["Label", receipt.label] as const]),
@@ -78,4 +94,21 @@ export function ReceiptView({
       )}
     </Loaded>
   );
+}
+
+const words: Readonly<Record<string, string>> = {
+  completed: "It ran to its end, and was charged for what it used.",
+  cancelled: "Its caller left before the end, and was charged for what had been made.",
+  "cancelled-before-output": "Its caller left before any output came. Nothing was charged.",
+  "cancelled-by-operator": "An operator cancelled it. Nothing was charged.",
+  refused: "The deployment refused it. Nothing was charged.",
+  failed: "It broke off, and its caller got an error. Nothing was charged.",
+  "lease-lost": "The service lost its hold on the ledger, and ended it. Nothing was charged.",
+};
+
+/** What the outcome means. */
+function outcomeWords({ outcome, state }: Receipt): string {
+  if (state === "open") return "It runs. What it may cost at most is held until it ends.";
+  if (outcome === null) return "Its process ended before it did. What it held went back.";
+  return words[outcome] ?? outcome;
 }

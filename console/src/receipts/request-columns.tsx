@@ -1,5 +1,6 @@
 import type { Column } from "../components/table.tsx";
 import { linkTo } from "../place.ts";
+import { AccountName } from "./account-name.tsx";
 
 // What lists of requests have in common, whether these run or have ended.
 
@@ -17,11 +18,7 @@ export const requestColumn: Column<{ readonly id: string }> = {
 /** Whose it is. */
 export const accountColumn: Column<{ readonly account: string }> = {
   head: "Account",
-  cell: ({ account }) => (
-    <a href={linkTo(["accounts", account])}>
-      <code>{account}</code>
-    </a>
-  ),
+  cell: ({ account }) => <AccountName id={account} />,
 };
 
 /** In which format it was asked, and whether streamed. */

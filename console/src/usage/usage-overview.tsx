@@ -13,6 +13,7 @@ const noFilters = {};
 
 /** What was used over the time that the address names, as plots; the other times are a click away. */
 export function UsageOverview({
+  beside,
   empty,
   filters = noFilters,
   path,
@@ -29,6 +30,8 @@ export function UsageOverview({
     readonly query?: Readonly<Record<string, string>>;
   };
   readonly query: URLSearchParams;
+  /** What stands among the plots, beside that of credit. */
+  readonly beside?: (range: RangeName) => ComponentChildren;
   readonly empty: ComponentChildren;
 }) {
   const asked = query.get("range") ?? "";
@@ -46,7 +49,11 @@ export function UsageOverview({
         ])}
       />
       <Loaded load={load} what="the usage">
-        {(usage) => <UsagePlots {...usage} range={range} filters={filters} empty={empty} />}
+        {(usage) => (
+          <UsagePlots {...usage} range={range} filters={filters} empty={empty}>
+            {beside?.(range)}
+          </UsagePlots>
+        )}
       </Loaded>
     </>
   );

@@ -5,7 +5,15 @@ import { Plot } from "../components/plot.tsx";
 import { textOf, unitsOf } from "../exact.ts";
 import { linkTo } from "../place.ts";
 import { type RangeName, ranges } from "../time-ranges.ts";
-import { countText, creditText, dayText, durationText, shortCount, timeText } from "../words.ts";
+import {
+  countText,
+  creditText,
+  durationText,
+  shortCount,
+  timeText,
+  dayText,
+  zoneText,
+} from "../words.ts";
 
 /** When the hour or day begins that a row is of. */
 function beginOf(row: Usage, by: "hour" | "day"): number {
@@ -75,6 +83,7 @@ function greater(one: number | null, other: number | null): number | null {
 /** What was used over a time: the sums, and a plot of each. */
 export function UsagePlots({
   buckets,
+  children,
   empty,
   filters,
   range,
@@ -85,6 +94,8 @@ export function UsagePlots({
   readonly range: RangeName;
   /** What the rows are of, such as an account: the receipts behind a point are of it too. */
   readonly filters: Readonly<Record<string, string>>;
+  /** What stands beside the plot of credit. */
+  readonly children?: ComponentChildren;
   /** What stands where nothing was used. */
   readonly empty: ComponentChildren;
 }) {
@@ -122,6 +133,21 @@ export function UsagePlots({
       <div class="plots">
         <Plot
           {...shared}
+          title="Credit"
+          format={shortCount}
+          whole={[allCharged]}
+          series={[
+            {
+              name: "charged",
+              tone: 2,
+              values: charged.map((nanos) => Number(nanos) / 1e9),
+              texts: charged.map((nanos) => creditText(textOf(nanos, 9))),
+            },
+          ]}
+        />
+        {children}
+        <Plot
+          {...shared}
           title="Requests"
           format={shortCount}
           exact={countText}
@@ -137,20 +163,6 @@ export function UsagePlots({
             tone,
             values: column(...members),
           }))}
-        />
-        <Plot
-          {...shared}
-          title="Credit"
-          format={shortCount}
-          whole={[allCharged]}
-          series={[
-            {
-              name: "charged",
-              tone: 2,
-              values: charged.map((nanos) => Number(nanos) / 1e9),
-              texts: charged.map((nanos) => creditText(textOf(nanos, 9))),
-            },
-          ]}
         />
         <Plot
           {...shared}
@@ -184,7 +196,9 @@ export function UsagePlots({
         ))}
       </div>
       <p class="hint">
-        A request counts when it ended. Days are of UTC; latencies are right to a factor of two.
+        A request counts when it ended.{" "}
+        {by === "day" ? "Days are of UTC" : `Hours are of ${zoneText()}`}; latencies are right to a
+        factor of two. A click on a point leads to its receipts.
       </p>
     </>
   );

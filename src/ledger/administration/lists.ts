@@ -44,6 +44,7 @@ export interface ReceiptQuery extends Page {
 
 /** Which accounts to list; absent or null: not asked for. */
 export interface AccountQuery extends Page {
+  readonly ids?: readonly string[] | null;
   readonly externalId?: string | null;
   /** What stands in the name, the id or the external id, in either case. */
   readonly search?: string | null;
@@ -54,9 +55,10 @@ const searched = "lower(name || '\n' || id || '\n' || coalesce(external_id, ''))
 
 /** A page of the accounts. */
 export function* pageAccounts(query: AccountQuery): Steps<readonly Account[]> {
-  const { externalId = null, search = null } = query;
+  const { externalId = null, ids = null, search = null } = query;
   const pattern = search === null ? null : `%${search.replaceAll(/[!%_]/g, "!$&")}%`;
   const filters = [
+    ["id in", ids, (values) => `(${values})`],
     ["external_id =", externalId],
     [`${searched} like`, pattern, (value) => `lower(${value}) escape '!'`],
   ] as const satisfies readonly Filter[];
@@ -148,9 +150,9 @@ export function* findKey(
 
 type Filter = readonly [
   condition: string,
-  value: StatementValue,
+  value: StatementValue | readonly string[],
   /** What stands for the value behind the condition; absent: the parameter alone. */
-  wrap?: (parameter: string) => string,
+  wrap?: (parameters: string) => string,
 ];
 
 function conditions(
@@ -159,9 +161,10 @@ function conditions(
   [time, id]: readonly [time: string, id: string],
 ): { readonly text: string; readonly values: readonly StatementValue[] } {
   const wanted = filters.filter(([, value]) => value !== null);
-  const values = wanted.map(([, value]) => value);
-  const words = wanted.map(([condition, , wrap = asIs], at) => {
-    return `${condition} ${wrap(`$${String(at + 1)}`)}`;
+  const values: StatementValue[] = [];
+  const words = wanted.map(([condition, value, wrap = asIs]) => {
+    const parameters = [value].flat().map((one) => `$${String(values.push(one))}`);
+    return `${condition} ${wrap(parameters.join(", "))}`;
   });
   // Also of the first page: without a bound SQLite reads and sorts all rows where there is another condition.
   values.push(after?.atMs ?? Number.MAX_SAFE_INTEGER, after?.id ?? "");
@@ -172,8 +175,8 @@ function conditions(
   };
 }
 
-function asIs(parameter: string): string {
-  return parameter;
+function asIs(parameters: string): string {
+  return parameters;
 }
 
 /** An amount that no charge can have is as good as the nearest of those, and fits the columns of both stores. */

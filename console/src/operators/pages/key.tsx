@@ -6,6 +6,7 @@ import { Facts, PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
 import { Id, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
+import { AccountName } from "../../receipts/account-name.tsx";
 import { ReceiptTable } from "../../receipts/receipt-table.tsx";
 import { countText } from "../../words.ts";
 import { useMay } from "../session.ts";
@@ -60,7 +61,7 @@ function KeyView({ load, value }: { readonly value: Key; readonly load: Load<Key
 function rowsOf(key: Key): Parameters<typeof Facts>[0]["rows"] {
   const { expires_at: expires, last_used_at: used, limits, previous_secret_until: until } = key;
   return [
-    ["Account", <a href={linkTo(["accounts", key.account])}>{key.account}</a>],
+    ["Account", <AccountName id={key.account} />],
     ["Begins with", <code>{key.prefix}</code>],
     ["May", key.scopes.join(", ")],
     [

@@ -1,4 +1,7 @@
-import type { LiveNow } from "../../api/types.ts";
+import type { ComponentChildren } from "preact";
+import { get } from "../../api/client.ts";
+import type { LiveNow, Verification } from "../../api/types.ts";
+import { useLoad } from "../../api/use-load.ts";
 import { Figure, Figures, PageHead, Section } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
 import { Time } from "../../components/text.tsx";
@@ -6,6 +9,7 @@ import { liveLoad, useLive } from "../../live/use-live.ts";
 import { linkTo } from "../../place.ts";
 import { UsageOverview } from "../../usage/usage-overview.tsx";
 import { countText, durationText } from "../../words.ts";
+import { TopAccounts } from "./top-accounts.tsx";
 
 /** What runs, and what was used over a time. */
 export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
@@ -17,10 +21,12 @@ export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
         path="/usage"
         place={{ path: [] }}
         query={query}
+        beside={(range) => <TopAccounts range={range} />}
         empty={
           <Empty title="No request ended in this time">
             <p>
-              Make an <a href={linkTo(["accounts"])}>account</a> and a key, and send the first
+              Ask the model something in the <a href={linkTo(["playground"])}>playground</a>, or
+              give an <a href={linkTo(["accounts"])}>account</a> a key and have a client send a
               request.
             </p>
           </Empty>
@@ -68,7 +74,7 @@ function NowFigures({ now }: { readonly now: LiveNow }) {
       </Figure>
       <Figure
         name="Refused or failed"
-        href={linkTo(["running"])}
+        href={linkTo(["refused"])}
         note={
           <>
             {codesText(failures)} since <Time at={since} />
@@ -84,15 +90,51 @@ function NowFigures({ now }: { readonly now: LiveNow }) {
       >
         {deployment.ready ? "ready" : "not ready"}
       </Figure>
+      <LedgerFigure />
     </Figures>
   );
+}
+
+const verifyEveryMs = 30_000;
+
+/** Whether the money is right, as the last verification of the ledger found. */
+function LedgerFigure() {
+  const { data, error } = useLoad(
+    "verify",
+    (signal) => get<Verification>("/verify", { signal }),
+    verifyEveryMs,
+  );
+  const [words, note] =
+    data === null ? [error === null ? "…" : "not known", "…"] : ledgerWords(data);
+  return (
+    <Figure name="Ledger" href={linkTo(["settings"])} note={note}>
+      {words}
+    </Figure>
+  );
+}
+
+function ledgerWords({
+  ended_at: ended,
+  report,
+  state,
+}: Verification): readonly [words: string, note: ComponentChildren] {
+  if (state === "never")
+    return ["not verified", "since this replica began: begin it in the settings"];
+  if (state === "running") return ["is verified …", "all entries are added up again"];
+  if (report === null || ended === null) return ["not readable", "the log has the cause"];
+  const when = (
+    <>
+      {countText(report.entries)} entries, <Time at={ended} ago />
+    </>
+  );
+  return [report.ok ? "right" : "wrong", when];
 }
 
 function replicasText(replicas: LiveNow["replicas"]): string {
   const ready = replicas.filter((one) => one.ready && !one.draining).length;
   return replicas.length === 1
     ? "on one replica"
-    : `on ${countText(replicas.length)} replicas, ${countText(ready)} ready; the rest is of this one`;
+    : `on ${countText(replicas.length)} replicas, ${countText(ready)} ready; the figures beside are of this one`;
 }
 
 /** The most frequent codes with how often each came. */

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
-import { ApiError, newOnce, send } from "../../api/client.ts";
-import type { ShownKey } from "../../api/types.ts";
+import { ApiError, get, newOnce, send } from "../../api/client.ts";
+import type { Account, Page, ShownKey } from "../../api/types.ts";
+import { useLoad } from "../../api/use-load.ts";
 import { Button } from "../../components/button.tsx";
 import { Field } from "../../components/field.tsx";
 import { PageHead } from "../../components/page.tsx";
@@ -8,6 +9,8 @@ import { Playground } from "../../playground/playground.tsx";
 import { useMay } from "../session.ts";
 
 const keyLivesMs = 3_600_000;
+/** The newest accounts, which are offered by their names. */
+const suggestedMax = 500;
 
 /** Asks the service with the key of an account. */
 export function PlaygroundPage() {
@@ -23,6 +26,7 @@ export function PlaygroundPage() {
         secret={secret}
         keyField={<KeyField secret={secret} onSecret={setSecret} />}
         url={location.origin}
+        linesHint="They go to this console's address, as the playground does. Clients have the service's own in its place."
       />
     </>
   );
@@ -35,9 +39,15 @@ function KeyField({
   readonly secret: string;
   readonly onSecret: (secret: string) => void;
 }) {
-  const [account, setAccount] = useState("");
+  const [typed, setTyped] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
   const mayMake = useMay("billing");
+  const { data: accounts } = useLoad("accounts that may pay", (signal) =>
+    get<Page<Account>>("/accounts", { query: { limit: suggestedMax }, signal }),
+  );
+  const known = accounts?.data ?? [];
+  // Where there is one account it is meant.
+  const account = typed ?? (known.length === 1 ? (known[0]?.id ?? "") : "");
   const make = async (): Promise<void> => {
     setError(null);
     const expires = new Date(Date.now() + keyLivesMs).toISOString();
@@ -66,10 +76,11 @@ function KeyField({
           <div class="stack">
             <Field
               label="Account that pays"
-              placeholder="acct_…"
+              placeholder="Begin with its name, or acct_…"
               value={account}
               error={error}
-              onInput={setAccount}
+              suggestions={known.map(({ id, name }) => [id, name])}
+              onInput={setTyped}
             />
             <div class="actions">
               <Button disabled={account.trim() === ""} onClick={() => void make()}>

@@ -1,15 +1,14 @@
 import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
-import type { Generation, Refusal } from "../../api/types.ts";
+import type { Generation } from "../../api/types.ts";
 import { Button } from "../../components/button.tsx";
 import { FormDialog } from "../../components/form-dialog.tsx";
-import { PageHead, Section } from "../../components/page.tsx";
+import { PageHead } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
-import { amountColumn, type Column, PagedTable } from "../../components/table.tsx";
+import { amountColumn, type Column } from "../../components/table.tsx";
 import { Badge, Time } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
 import { WindowTable } from "../../components/window-table.tsx";
-import type { LiveState } from "../../live/live-state.ts";
 import { liveLoad, useLive } from "../../live/use-live.ts";
 import { linkTo } from "../../place.ts";
 import { accountColumn, formatColumn, requestColumn } from "../../receipts/request-columns.tsx";
@@ -33,11 +32,10 @@ const columns: readonly Column<Generation>[] = [
   amountColumn("Holds", ({ reserved }) => reserved),
 ];
 
-/** What runs now, on all replicas, and what was refused of late. */
+/** What runs now, on all replicas. */
 export function RunningPage() {
   const [cancelling, setCancelling] = useState<Generation | null>(null);
-  const live = useLive();
-  const load = liveLoad(live);
+  const load = liveLoad(useLive());
   const mayCancel = useMay("billing");
   const cancel: Column<Generation> = {
     head: "",
@@ -65,7 +63,11 @@ export function RunningPage() {
         {({ rows, running }) =>
           rows === null || rows.length === 0 ? (
             <Empty title="Nothing runs at the moment">
-              <p>A request stands here from its admission until it is settled.</p>
+              <p>
+                A request stands here from its admission until it is settled. Send one from the{" "}
+                <a href={linkTo(["playground"])}>playground</a>, or see the{" "}
+                <a href={linkTo(["receipts"])}>receipts</a> of those that have ended.
+              </p>
             </Empty>
           ) : (
             <>
@@ -84,22 +86,6 @@ export function RunningPage() {
           )
         }
       </Loaded>
-      {/* What runs would move it. */}
-      {!load.loading && (
-        <Section
-          title="Refused or failed of late"
-          hint="The last 1,000 of the replica that answers, from its memory, since its start."
-        >
-          <PagedTable
-            caption="Refusals"
-            path="/refusals"
-            columns={refusalColumns}
-            idOf={({ request }) => request}
-            turn={failuresOf(live)}
-            empty={<p class="quiet">None since this replica began.</p>}
-          />
-        </Section>
-      )}
       {cancelling !== null && (
         <FormDialog
           title="Cancel the request?"
@@ -117,27 +103,3 @@ export function RunningPage() {
     </>
   );
 }
-
-/** How many there were: another number means that the list has changed. */
-function failuresOf({ now }: LiveState): number {
-  return now?.failures.reduce((sum, { count }) => sum + count, 0) ?? 0;
-}
-
-const refusalColumns: readonly Column<Refusal>[] = [
-  { head: "Time", cell: ({ at }) => <Time at={at} /> },
-  { head: "Code", names: true, cell: ({ code }) => <code>{code}</code> },
-  { head: "Status", numeric: true, cell: ({ status }) => <span class="number">{status}</span> },
-  { head: "Route", cell: ({ route }) => route },
-  {
-    head: "Key",
-    cell: ({ key }) =>
-      key === null ? (
-        <span class="quiet">not known</span>
-      ) : (
-        <a href={linkTo(["receipts"], { key })}>
-          <code>{key}</code>
-        </a>
-      ),
-  },
-  { head: "Request", cell: ({ request }) => <code>{request}</code> },
-];

@@ -38,7 +38,15 @@ function DeploymentSection() {
     everyMs,
   );
   return (
-    <Section title="Deployment">
+    <Section
+      title="Deployment"
+      hint={
+        <>
+          <code>tributary doctor</code> tries it with a tiny generation in each format, and says
+          what to do about what is wrong.
+        </>
+      }
+    >
       <Loaded load={load} what="the deployment">
         {(deployment) => (
           <>

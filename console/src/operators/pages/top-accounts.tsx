@@ -1,0 +1,52 @@
+import { get } from "../../api/client.ts";
+import type { Usage } from "../../api/types.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Credits } from "../../components/text.tsx";
+import { unitsOf } from "../../exact.ts";
+import { linkTo } from "../../place.ts";
+import { bucketsOf, type RangeName } from "../../time-ranges.ts";
+
+/** As many as are as tall as a plot. */
+const rowsMax = 5;
+/** It adds up every account. */
+const everyMs = 300_000;
+
+/** The accounts that were charged most over a time, among its plots. */
+export function TopAccounts({ range }: { readonly range: RangeName }) {
+  const { data } = useLoad(
+    `top accounts ${range}`,
+    async (signal) => {
+      const since = new Date(bucketsOf(range, Date.now())[0] ?? 0).toISOString();
+      const query = { by: "account", since };
+      const usage = await get<{ readonly data: readonly Usage[] }>("/usage", { query, signal });
+      return usage.data
+        .map((row) => ({ ...row, nanos: unitsOf(row.charged, 9) }))
+        .toSorted((one, other) => Number(other.nanos - one.nanos));
+    },
+    everyMs,
+  );
+  const most = Number(data?.[0]?.nanos ?? 0n);
+  return (
+    <section class="plot" aria-label="Who was charged most">
+      <div class="plot-head">
+        <h2 class="plot-title">Who was charged most</h2>
+        <a class="plot-keys" href={linkTo(["accounts"])}>
+          All accounts
+        </a>
+      </div>
+      <ol class="most">
+        {data?.slice(0, rowsMax).map(({ account = "", account_name: name, charged, nanos }) => (
+          <li key={account}>
+            <a href={linkTo(["accounts", account], { tab: "usage", range })}>{name ?? account}</a>
+            <span class="most-bar" aria-hidden="true">
+              <span
+                style={{ width: `${String(most === 0 ? 0 : (Number(nanos) / most) * 100)}%` }}
+              />
+            </span>
+            <Credits amount={charged} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
