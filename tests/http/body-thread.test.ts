@@ -9,6 +9,7 @@ import { openBodyWorkers } from "../../src/http/body-workers.ts";
 import { describeCause } from "../../src/telemetry/describe-cause.ts";
 import { systemTimers } from "../../src/timers.ts";
 import { openManualTimers } from "../doubles/manual-timers.ts";
+import { startThreadsFromSources } from "../setup/bundled-threads.ts";
 
 const url = new URL("../doubles/moody-thread.ts", import.meta.url);
 const threads: BodyThread<string, string>[] = [];
@@ -173,6 +174,7 @@ describe("a worker", () => {
 });
 
 it("a bug behind a large body reaches the log with its class and its place, in the words of no caller", async () => {
+  using _ = startThreadsFromSources();
   await using workers = openBodyWorkers(
     () => [{ id: "a", secret: new Uint8Array(32) }],
     systemTimers,

@@ -15,15 +15,17 @@ const src = join(import.meta.dirname, "../../src");
 const kept = join(import.meta.dirname, "../../node_modules/.cache/threads");
 const keptMs = 86_400_000;
 
-/** The first file of the ledger's thread, by the name that `entryUrl` is asked for, and of one that ledgers leave to each other. */
+/** The first file of each thread, by the name that `entryUrl` is asked for, and of one that ledgers leave to each other. */
 const entries = {
   worker: "ledger/sqlite/worker.ts",
+  "report-thread": "ledger/postgres/report-thread.ts",
+  "body-thread-entry": "http/body-thread-entry.ts",
   "kept-thread": "../tests/setup/kept-thread.ts",
 };
 
 /**
- * One file for the ledger's thread, made of the same sources when they have changed: every service in a test starts
- * such a thread, and each would read a hundred modules again, which takes three times the processor's time.
+ * Few files for the threads, made of the same sources when they have changed: every service in a test starts
+ * such threads, and each would read a hundred modules again, which takes three times the processor's time.
  */
 export async function setup(project: TestProject): Promise<void> {
   const folder = join(kept, keyOfSources());
