@@ -125,6 +125,38 @@ export async function followFragment(fragment: string): Promise<void> {
   await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 }
 
+/** Runs in the browser: waits until what is there is drawn. */
+export async function drawTwice(): Promise<void> {
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+}
+
+interface Shift {
+  readonly value: number;
+  readonly startTime: number;
+  readonly hadRecentInput: boolean;
+}
+
+/** Runs in the browser: what came over the network, and how much has moved by itself since a time. */
+export async function measureLoad(
+  sinceMs: number,
+): Promise<{ readonly bytes: number; readonly shift: number }> {
+  const shift = await new Promise<number>((resolve) => {
+    new PerformanceObserver((entries) => {
+      const moved = (entries.getEntries() as unknown as readonly Shift[]).filter(
+        ({ hadRecentInput, startTime }) => startTime >= sinceMs && !hadRecentInput,
+      );
+      resolve(moved.reduce((sum, { value }) => sum + value, 0));
+    }).observe({ type: "layout-shift", buffered: true });
+    // Where nothing moved there is nothing to observe.
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
+  });
+  const files = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+  const own = files.filter(({ name }) => new URL(name).pathname.startsWith("/console/"));
+  const [start] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  const bytes = own.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+  return { bytes: bytes + (start?.encodedBodySize ?? 0), shift };
+}
+
 /** Runs in the browser: pixels by which the page is wider than the screen, once it is drawn. */
 export async function measureOverflow(): Promise<number> {
   await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));

@@ -1,10 +1,12 @@
 import type { Browser, Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { openPage, startBrowser, visitPlace } from "./browser.ts";
+import { drawTwice, measureLoad, openPage, startBrowser, visitPlace } from "./browser.ts";
 import { inspectPages } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
 // Answers that come late: what waits for them, and what they must not undo.
+
+const shiftMax = 0.05;
 
 let browser: Browser;
 let service: ConsoleService;
@@ -20,7 +22,7 @@ beforeAll(async () => {
   await service.newOperator("viewer");
   const account = await ask("/accounts", { name: "shop", credit: "10" });
   const key = await ask(`/accounts/${account.id}/keys`, { name: "web" });
-  await ask("/webhooks", { url: "http://127.0.0.1:9/" });
+  const webhook = await ask("/webhooks", { url: "http://127.0.0.1:9/" });
   await ask("/price_lists", { name: "partners", prices: [{ input: "1", output: "2" }] });
   const answer = await fetch(`${service.url}/v1/chat/completions`, {
     method: "POST",
@@ -30,6 +32,7 @@ beforeAll(async () => {
   await answer.text();
   ids["account"] = account.id;
   ids["key"] = key.id;
+  ids["webhook"] = webhook.id;
   ids["request"] = answer.headers.get("x-request-id") ?? "";
   await signIn(page);
 });
@@ -47,11 +50,91 @@ async function ask(path: string, body: object): Promise<{ readonly id: string; s
   return (await answer.json()) as { readonly id: string };
 }
 
+/** The place with the ids that `{name}` stands for. */
+function pathOf(place: string): string {
+  return place.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "");
+}
+
 async function signIn(by: Page): Promise<void> {
   await by.goto(service.operatorUrl);
   await by.getByLabel("Operator's token").fill(token);
   await by.keyboard.press("Enter");
   await by.locator(".shell").waitFor();
+}
+
+/** Places that ask for more than one thing. */
+const readingSeveral = [
+  "",
+  "running",
+  "accounts",
+  "accounts/{account}",
+  "accounts/{account}?tab=entries",
+  "accounts/{account}?tab=usage",
+  "accounts/{account}?tab=statements",
+  "keys/{key}",
+  "receipts/{request}",
+  "webhooks?webhook={webhook}",
+  "audit",
+  "settings",
+];
+
+test("nothing moves, whichever answer comes last", async () => {
+  const own = (await openPage(browser, { width: 390, dark: false })).page;
+  await signIn(own);
+  const asked = new Set<string>();
+  const unanswered = new Set<unknown>();
+  const held: Route[] = [];
+  let last = "";
+  for (const event of ["response", "requestfailed"] as const)
+    own.on(event as "requestfailed", (one) =>
+      unanswered.delete("request" in one ? (one as { request(): unknown }).request() : one),
+    );
+  await own.route("**/api/v1/**", (route) => {
+    const { pathname } = new URL(route.request().url());
+    asked.add(pathname);
+    if (pathname === last) {
+      held.push(route);
+      return Promise.resolve();
+    }
+    unanswered.add(route.request());
+    return route.fallback();
+  });
+  const settle = async (): Promise<void> => {
+    await expect.poll(() => unanswered.size).toBe(0);
+    await own.evaluate(drawTwice);
+  };
+  const open = async (place: string): Promise<void> => {
+    await own.goto("about:blank");
+    // What the page before had asked for is of no account.
+    for (const set of [asked, unanswered]) set.clear();
+    await own.goto(`${service.operatorUrl}/#/${pathOf(place)}`);
+    await own.locator("main h1").waitFor();
+  };
+  for (const place of readingSeveral) {
+    await open(place);
+    await own.waitForFunction(() => document.querySelector(".state-loading") === null);
+    const questions = [...asked].filter((name) => !name.endsWith("/session"));
+    // Where there is one answer, nothing comes before it.
+    for (const question of questions.length > 1 ? questions : []) {
+      last = question;
+      await open(place);
+      await expect.poll(async () => held.length > 0 || (await isWhole(own))).toBe(true);
+      await settle();
+      last = "";
+      await Promise.all(held.splice(0).map((route) => route.fallback()));
+      await own.waitForFunction(() => document.querySelector(".state-loading") === null);
+      await settle();
+      const { shift } = await own.evaluate(measureLoad, 0);
+      expect.soft(shift, `${place}, ${question} last`).toBeLessThanOrEqual(shiftMax);
+    }
+  }
+  await own.unrouteAll({ behavior: "ignoreErrors" });
+  await own.context().close();
+});
+
+/** Whether a page waits for nothing, as far as is seen. */
+async function isWhole(by: Page): Promise<boolean> {
+  return (await by.locator(".state-loading").count()) === 0;
 }
 
 /** By place a change that is made there, and whether its dialog has a field to fill first. */
@@ -82,8 +165,7 @@ const changes: readonly (readonly [
 test.each(changes)(
   "on %s the dialog of %s stays until the page has read what it changed",
   async (place, opener, fields) => {
-    const path = place.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "");
-    await visitPlace(page, `${service.operatorUrl}/#/${path}`);
+    await visitPlace(page, `${service.operatorUrl}/#/${pathOf(place)}`);
     await page.getByRole("button", { name: opener, exact: true }).click();
     const dialog = page.getByRole("dialog");
     for (const [label, value] of Object.entries(fields))

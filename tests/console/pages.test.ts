@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import type { Browser, Locator, Page, Route } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { unitsOf } from "../../console/src/exact.ts";
 import { afterAll, afterEach, beforeAll, expect, inject, test } from "vitest";
 import {
   findBarriers,
   followFragment,
+  measureLoad,
   measureOverflow,
   openPage,
   startBrowser,
@@ -258,43 +259,6 @@ async function watchWork(page: Page): Promise<() => Promise<number>> {
   };
 }
 
-test("nothing moves, in whatever order answers come", async () => {
-  const { page } = await signIn({ width: 390, dark: false });
-  const pending: Route[] = [];
-  await page.route("**/api/v1/**", (route) => {
-    if (route.request().url().endsWith("/session")) return route.fallback();
-    pending.push(route);
-    return Promise.resolve();
-  });
-  for (const [place, path] of Object.entries(places)) {
-    await page.goto("about:blank");
-    pending.length = 0;
-    await page.goto(`${service.operatorUrl}/#/${path}`);
-    await page.locator("main h1").waitFor();
-    while (await answerNewest(page, pending));
-    expect((await page.evaluate(measureLoad, 0)).shift, place).toBeLessThanOrEqual(shiftMax);
-  }
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-  await page.context().close();
-});
-
-/** Answers the newest question of a page, once what came before is drawn; false: it asks no more. */
-async function answerNewest(page: Page, pending: Route[]): Promise<boolean> {
-  await page.evaluate(drawTwice);
-  if (pending.length === 0 && (await page.locator(".state-loading").count()) === 0) return false;
-  await expect.poll(() => pending.length).toBeGreaterThan(0);
-  const route = pending.pop();
-  const answered = page.waitForResponse((response) => response.request() === route?.request());
-  await route?.fallback();
-  await answered;
-  return true;
-}
-
-/** Runs in the browser. */
-async function drawTwice(): Promise<void> {
-  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-}
-
 test("the pages of callers can be used by all in every look, ask nothing of another host, and load little", async () => {
   const id = String(places["account"]).replace("accounts/", "");
   const budget = { amount: "25", period: "month" };
@@ -421,30 +385,3 @@ test("lists turn their pages, and an account is found among three hundred", asyn
   await page.getByRole("button", { name: "Newer" }).click();
   await page.getByText("Page 1").waitFor();
 });
-
-interface Shift {
-  readonly value: number;
-  readonly startTime: number;
-  readonly hadRecentInput: boolean;
-}
-
-/** Runs in the browser: what came over the network, and how much has moved by itself since a time. */
-async function measureLoad(
-  sinceMs: number,
-): Promise<{ readonly bytes: number; readonly shift: number }> {
-  const shift = await new Promise<number>((resolve) => {
-    new PerformanceObserver((entries) => {
-      const moved = (entries.getEntries() as unknown as readonly Shift[]).filter(
-        ({ hadRecentInput, startTime }) => startTime >= sinceMs && !hadRecentInput,
-      );
-      resolve(moved.reduce((sum, { value }) => sum + value, 0));
-    }).observe({ type: "layout-shift", buffered: true });
-    // Where nothing moved there is nothing to observe.
-    requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
-  });
-  const files = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-  const own = files.filter(({ name }) => new URL(name).pathname.startsWith("/console/"));
-  const [start] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
-  const bytes = own.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
-  return { bytes: bytes + (start?.encodedBodySize ?? 0), shift };
-}

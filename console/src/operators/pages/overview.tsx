@@ -13,37 +13,34 @@ import { TopAccounts } from "./top-accounts.tsx";
 
 /** What runs, and what was used over a time. */
 export function OverviewPage({ query }: { readonly query: URLSearchParams }) {
+  const load = liveLoad(useLive());
   return (
     <>
       <PageHead title="Overview" />
-      <RunningNow />
-      <UsageOverview
-        path="/usage"
-        place={{ path: [] }}
-        query={query}
-        beside={(range) => <TopAccounts range={range} />}
-        empty={
-          <Empty title="No request ended in this time">
-            <p>
-              Ask the model something in the <a href={linkTo(["playground"])}>playground</a>, or
-              give an <a href={linkTo(["accounts"])}>account</a> a key and have a client send a
-              request.
-            </p>
-          </Empty>
-        }
-      />
+      <Section title="Now">
+        <Loaded load={load} what="what happens now">
+          {({ now }) => now !== null && <NowFigures now={now} />}
+        </Loaded>
+      </Section>
+      {/* What happens now would move it. */}
+      {!load.loading && (
+        <UsageOverview
+          path="/usage"
+          place={{ path: [] }}
+          query={query}
+          beside={(range) => <TopAccounts range={range} />}
+          empty={
+            <Empty title="No request ended in this time">
+              <p>
+                Ask the model something in the <a href={linkTo(["playground"])}>playground</a>, or
+                give an <a href={linkTo(["accounts"])}>account</a> a key and have a client send a
+                request.
+              </p>
+            </Empty>
+          }
+        />
+      )}
     </>
-  );
-}
-
-function RunningNow() {
-  const live = useLive();
-  return (
-    <Section title="Now">
-      <Loaded load={liveLoad(live)} what="what happens now">
-        {({ now }) => now !== null && <NowFigures now={now} />}
-      </Loaded>
-    </Section>
   );
 }
 
