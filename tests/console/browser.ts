@@ -92,7 +92,9 @@ export async function visitPlace(page: Page, address: string): Promise<void> {
   await page.goto(address);
   await page.locator("main h1").waitFor();
   // Now and then: a look at every frame would be counted as work of the page.
-  const loaded = () => document.querySelector(".state-loading") === null;
+  const loaded = () =>
+    document.querySelector(".state-loading") === null &&
+    ![...document.querySelectorAll("main *")].some(({ textContent }) => textContent.trim() === "…");
   await page.waitForFunction(loaded, null, { polling: 200 });
 }
 

@@ -24,6 +24,13 @@ export function Dialog({
       ref={element}
       class="dialog"
       aria-labelledby={id}
+      // Escape closes it by the page's state, as a button does: what the browser closes by itself stays in a page that opens it again
+      // before it has heard of that, and is not shown any more.
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.preventDefault();
+        onClose();
+      }}
       // One that was taken away, and closed so, has said already why.
       onClose={() => {
         if (element.current !== null) onClose();

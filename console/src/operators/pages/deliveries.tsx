@@ -79,9 +79,9 @@ const columns: readonly Column<Delivery>[] = [
     head: "Event",
     names: true,
     cell: ({ event }) => (
-      <>
+      <span class="wraps">
         {event.type} <code class="quiet">{event.id}</code>
-      </>
+      </span>
     ),
   },
   { head: "Happened", cell: ({ event }) => <Time at={event.timestamp} ago /> },

@@ -1,6 +1,7 @@
 import { get } from "../../api/client.ts";
 import type { Usage } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { Loaded } from "../../components/state.tsx";
 import { Credits } from "../../components/text.tsx";
 import { unitsOf } from "../../exact.ts";
 import { linkTo } from "../../place.ts";
@@ -13,7 +14,7 @@ const everyMs = 300_000;
 
 /** The accounts that were charged most over a time, among its plots. */
 export function TopAccounts({ range }: { readonly range: RangeName }) {
-  const { data } = useLoad(
+  const load = useLoad(
     `top accounts ${range}`,
     async (signal) => {
       const since = new Date(bucketsOf(range, Date.now())[0] ?? 0).toISOString();
@@ -25,7 +26,6 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
     },
     everyMs,
   );
-  const most = Number(data?.[0]?.nanos ?? 0n);
   return (
     <section class="plot" aria-label="Who was charged most">
       <div class="plot-head">
@@ -34,19 +34,30 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
           All accounts
         </a>
       </div>
-      <ol class="most">
-        {data?.slice(0, rowsMax).map(({ account = "", account_name: name, charged, nanos }) => (
-          <li key={account}>
-            <a href={linkTo(["accounts", account], { tab: "usage", range })}>{name ?? account}</a>
-            <span class="most-bar" aria-hidden="true">
-              <span
-                style={{ width: `${String(most === 0 ? 0 : (Number(nanos) / most) * 100)}%` }}
-              />
-            </span>
-            <Credits amount={charged} />
-          </li>
-        ))}
-      </ol>
+      <Loaded load={load} what="who was charged most">
+        {(rows) => (
+          <ol class="most">
+            {rows.slice(0, rowsMax).map(({ account = "", account_name: name, charged, nanos }) => (
+              <li key={account}>
+                <a
+                  title={name ?? account}
+                  href={linkTo(["accounts", account], { tab: "usage", range })}
+                >
+                  {name ?? account}
+                </a>
+                <span class="most-bar" aria-hidden="true">
+                  <span style={{ width: `${String(shareOf(nanos, rows[0]?.nanos ?? 0n))}%` }} />
+                </span>
+                <Credits amount={charged} />
+              </li>
+            ))}
+          </ol>
+        )}
+      </Loaded>
     </section>
   );
+}
+
+function shareOf(nanos: bigint, most: bigint): number {
+  return most === 0n ? 0 : (Number(nanos) / Number(most)) * 100;
 }
