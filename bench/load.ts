@@ -73,6 +73,9 @@ type Framing =
 
 const lastChunk = "\r\n0\r\n\r\n";
 const chunkFraming = /\r\n[0-9a-f]+\r\n/gi;
+/** The ending of an answer fits into so many characters: its last chunk, usage and the mark of the end. */
+const endingCharacters = 2_048;
+/** A stamp fits into so many, however it was cut. */
 const keptText = 96;
 
 /**
@@ -101,8 +104,7 @@ export function runStream(
 
   function readContents(text: string): void {
     if (!parts.measure) {
-      tail = (tail + text.slice(-keptText)).slice(-keptText);
-      whole = tail.replace(chunkFraming, "").includes(request.format.end);
+      tail = (tail + text).slice(-endingCharacters);
       return;
     }
     const plain = (tail + text).replace(chunkFraming, "");
@@ -134,6 +136,7 @@ export function runStream(
     }
     function ended(): void {
       const status = /^HTTP\/1\.1 (\d+)/.exec(head)?.[1] ?? "no status";
+      if (!parts.measure) whole = hasWholeEnding(tail.replace(chunkFraming, ""), request.format);
       const missing = parts.measure && delaysMs.length !== request.chunks;
       if (status !== "200") finish(`answered ${status}`);
       else if (!whole) finish("left out the end");
@@ -141,7 +144,7 @@ export function runStream(
       else finish(null);
     }
     function read(data: Buffer): void {
-      const wanted = parts.measure || framing === null ? data : data.subarray(-keptText);
+      const wanted = parts.measure || framing === null ? data : data.subarray(-endingCharacters);
       let text = wanted.toString("latin1");
       bytes += data.byteLength;
       if (framing === null) {
@@ -167,6 +170,11 @@ export function runStream(
     socket.write(request.body);
     socket.uncork();
   });
+}
+
+/** Whether it is the end of an answer, and that of the model: what a gateway cut at a limit has fewer chunks than it counts for. */
+function hasWholeEnding(text: string, { end, finish }: BenchFormat): boolean {
+  return text.includes(end) && text.includes(finish);
 }
 
 function requestHead(arm: Arm, url: URL, length: number): string {

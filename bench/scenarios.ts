@@ -35,7 +35,8 @@ const longestWindowMs = 8_000;
 const pacedStreams = 32;
 const pacedMs = 10;
 const burstStreams = 8;
-const [fewestChunks, mostChunks] = [50, 200_000];
+/** Not more than an answer may have tokens. */
+const [fewestChunks, mostChunks] = [50, 60_000];
 /** What an answer to the clients of closed loops has, as many as an engine sends for a sentence. */
 const answerChunks = 20;
 

@@ -26,6 +26,8 @@ export interface BenchFormat {
   readonly path: string;
   /** What the last event of a whole answer has, and no other. */
   readonly end: string;
+  /** How an answer says that the model came to its end: one that a gateway ended at a limit says something else. */
+  readonly finish: string;
   body(order: MockOrder, options?: BodyOptions): Readonly<Record<string, unknown>>;
 }
 
@@ -47,9 +49,11 @@ export const chat: BenchFormat = {
   name: "chat",
   path: "/v1/chat/completions",
   end: "data: [DONE]",
+  finish: '"finish_reason":"stop"',
   body: (order, { ballast, model = usual } = {}) => ({
     model,
     stream: true,
+    max_completion_tokens: order.chunks + 16,
     messages: messages(order, ballast),
   }),
 };
@@ -61,6 +65,7 @@ export const formats: readonly BenchFormat[] = [
     name: "messages",
     path: "/v1/messages",
     end: "event: message_stop",
+    finish: '"stop_reason":"end_turn"',
     body: (order, { ballast, model = usual } = {}) => ({
       model,
       stream: true,
@@ -72,6 +77,7 @@ export const formats: readonly BenchFormat[] = [
     name: "responses",
     path: "/v1/responses",
     end: '"type":"response.completed"',
+    finish: '"type":"response.completed"',
     body: (order, { ballast, model = usual } = {}) => ({
       model,
       stream: true,
