@@ -175,6 +175,8 @@ export interface FailureFacts {
     readonly remaining: number;
     readonly resetMs: number;
   };
+  /** Whether the key that was presented is a right one, which operators may see named. */
+  readonly keyIsKnown?: boolean;
   /** For the log only, never sent to a caller. */
   readonly cause?: unknown;
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Failure } from "../failure.ts";
+import { parseApiKey } from "../ledger/api-key.ts";
 import type { Caller } from "../ledger/ledger.ts";
 import type { AccountEntry } from "./account-bounds.ts";
 import { rateHeaders } from "./answer.ts";
@@ -33,7 +34,14 @@ export async function authorize(
     service.ledger.authorize(key, purpose.type !== "look", purpose.type === "generation"),
   );
   exchange.trace?.follow("authorize", authorizing);
-  const caller = await authorizing;
+  let caller: Caller;
+  try {
+    caller = await authorizing;
+  } catch (error) {
+    if (error instanceof Failure && error.facts.keyIsKnown === true)
+      exchange.record.refused = parseApiKey(key);
+    throw error;
+  }
   exchange.record.caller = caller;
   // `endMalformed` of server.ts has answered meanwhile.
   if (exchange.response.headersSent) throw brokenOff();

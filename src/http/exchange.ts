@@ -29,6 +29,8 @@ export interface Exchange {
 /** What the log line of a request says beside its status. */
 export interface ExchangeRecord {
   caller: Caller | null;
+  /** Whose key it was that was refused although it is a right one. */
+  refused: Pick<Caller, "accountId" | "keyId"> | null;
   failureCode: FailureCode | null;
   generation: GenerationFacts | null;
 }
@@ -64,7 +66,7 @@ export function openExchange(
     now: parts.now,
     trace:
       parts.traces?.begin({ requestId, path, traceparent: request.headers["traceparent"] }) ?? null,
-    record: { caller: null, failureCode: null, generation: null },
+    record: { caller: null, refused: null, failureCode: null, generation: null },
   };
 }
 

@@ -156,7 +156,7 @@ async function serveExchange(
   await closed;
   exchanges.delete(exchange);
   if (newest.get(socket) === exchange) newest.delete(socket);
-  const { caller, failureCode, generation } = exchange.record;
+  const { caller, failureCode, generation, refused } = exchange.record;
   service.telemetry.requestEnded({
     requestId: exchange.requestId,
     method: request.method ?? "",
@@ -166,8 +166,8 @@ async function serveExchange(
     status: response.headersSent ? response.statusCode : 499,
     failureCode,
     client,
-    accountId: caller?.accountId ?? null,
-    keyId: caller?.keyId ?? null,
+    accountId: (caller ?? refused)?.accountId ?? null,
+    keyId: (caller ?? refused)?.keyId ?? null,
     totalMs: Math.round(service.monotonicMs() - startedAtMs),
     generation,
   });

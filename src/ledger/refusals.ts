@@ -30,11 +30,15 @@ export function unknownKey(): Failure {
   );
 }
 
+// Only who has the key is answered so: operators may be shown which one it was.
+const ofKnownKey = { keyIsKnown: true } as const;
+
 /** The right key, revoked. */
 export function revokedKey(): Failure {
   return new Failure(
     "authentication",
     "This API key has been revoked. Ask the operator of this service for another one.",
+    ofKnownKey,
   );
 }
 
@@ -43,6 +47,7 @@ function replacedKey(): Failure {
   return new Failure(
     "authentication",
     "This API key has been replaced by a new one. Use the new one, or ask the operator of this service for it.",
+    ofKnownKey,
   );
 }
 
@@ -51,6 +56,7 @@ function expiredKey(): Failure {
   return new Failure(
     "key_expired",
     "This API key has expired. Ask the operator of this service for another one, or for more time.",
+    ofKnownKey,
   );
 }
 
@@ -59,6 +65,7 @@ function pausedKey(): Failure {
   return new Failure(
     "key_paused",
     "This API key is paused. Ask the operator of this service to resume it.",
+    ofKnownKey,
   );
 }
 
@@ -71,6 +78,7 @@ function keyWithout(scope: KeyScope): Failure {
   return new Failure(
     "key_scope",
     `This API key may ${may}: it does not have the scope \`${scope}\`. Use another key, or ask the operator of this service for the scope.`,
+    ofKnownKey,
   );
 }
 
@@ -79,6 +87,7 @@ function disabledAccount(): Failure {
   return new Failure(
     "account_disabled",
     "The account of this API key is disabled. Ask the operator of this service to enable it.",
+    ofKnownKey,
   );
 }
 
@@ -93,7 +102,7 @@ export function rateLimited(rate: RateState, waitMs: number): Failure {
   return new Failure(
     "rate_limited",
     `This key may send ${String(rate.limit)} requests in any 60 seconds, and has. Wait ${String(seconds)} s, or spread the requests over several keys.`,
-    { retryAfterSeconds: seconds, rate },
+    { retryAfterSeconds: seconds, rate, ...ofKnownKey },
   );
 }
 
@@ -143,7 +152,7 @@ export function noCredit(short: {
   return new Failure(
     "insufficient_credit",
     `The balance of this account is ${shortage.balance} credits, and the smallest request needs ${shortage.needed}. Add credit.`,
-    { shortage, rate: short.rate },
+    { shortage, rate: short.rate, ...ofKnownKey },
   );
 }
 

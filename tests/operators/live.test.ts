@@ -158,8 +158,11 @@ test("who watches gets what runs, then what changes of it, and the service rests
     });
     const second = await admit("second");
     running.set("req_second", 5);
+    // One that has ended meanwhile, of which there is no row.
+    running.set("req_ended", 9);
     const added = await watched.look();
-    expect(added).toMatchObject({ reset: false, running: 2, output_tokens: { req_second: 5 } });
+    expect(added).toMatchObject({ reset: false, running: 2 });
+    expect(added["output_tokens"]).toEqual({ req_second: 5 });
     expect(added["data"]).toMatchObject([{ id: "req_second" }]);
     running.set("req_second", 6);
     expect(await watched.look()).toEqual({
@@ -175,6 +178,10 @@ test("who watches gets what runs, then what changes of it, and the service rests
     expect(cancelled["data"]).toMatchObject([{ id: "req_first", cancelling: true }]);
     // Nor are tokens sent again that are what they were.
     expect(cancelled["output_tokens"]).toEqual({});
+    running.set("req_second", 7);
+    // Nor is the cancelled row.
+    const output = { output_tokens: { req_second: 7 } };
+    expect(await watched.look()).toMatchObject({ data: [], removed: [], ...output });
     await operators.ledger.settle(settlementOf(first));
     await operators.ledger.settle(settlementOf(second));
     running.clear();
@@ -234,6 +241,7 @@ test("without the ledger a stream says so once, and has everything anew when it 
 
 test("there are so many streams, and one that is left makes room", async () => {
   const all = await Promise.all(Array.from({ length: limits.liveStreamsMax }, () => watch()));
+  expect(all.filter(({ status }) => status !== 200)).toEqual([]);
   const refused = await operators.ask("/api/v1/live");
   expect(refused).toMatchObject({ status: 429, json: { code: "too_many_streams" } });
   const [first, ...others] = all;
@@ -361,6 +369,10 @@ test("many rows come in several events, and the ledger is asked for each once", 
   // Not all of them again.
   expect(asked).toHaveLength(1);
   expect(asked[0]).toBeLessThan(limits.liveRowsAtOnce);
+  receipts.pop();
+  await nextLook();
+  // What was removed before is not removed again.
+  expect(rowsOf(await readText(reader))).toMatchObject([{ data: [], removed: ["req_501"] }]);
   await reader.cancel();
   await rested();
 });

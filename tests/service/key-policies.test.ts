@@ -116,3 +116,39 @@ it("the limits in force are those that the headers and /account show", async () 
     output_allowance_max: 12,
   });
 });
+
+it("a refusal names its key to operators where the key is a right one, and a guess names none", async () => {
+  const { ledger } = service;
+  const poor = await service.newKey("0");
+  const revoked = await keyWith({});
+  await ledger.revokeKey(revoked.id);
+  const replaced = await keyWith({});
+  await ledger.rotateKey(replaced.id, 0);
+  const disabled = await keyWith({});
+  await ledger.changeAccount(disabled.accountId, { status: "disabled" });
+  const limited = await keyWith({ limits: { requestsPerMinute: 1 } });
+  const [{ body, path }] = formats;
+  expect((await service.post(path, body, { key: limited.key })).status).toBe(200);
+  const [record] = await ledger.listKeys(poor.accountId);
+  const asked = [
+    { ...poor, id: record?.id, code: "insufficient_credit" },
+    { ...revoked, code: "authentication" },
+    { ...replaced, code: "authentication" },
+    { ...disabled, code: "account_disabled" },
+    { ...limited, code: "rate_limited" },
+    { ...(await keyWith({ expiresAtMs: past })), code: "key_expired" },
+    { ...(await keyWith({ status: "paused" })), code: "key_paused" },
+    { ...(await keyWith({ scopes: ["read"] })), code: "key_scope" },
+    // The id of a key with a secret that is not its own.
+    { key: poor.key.slice(0, -1) + (poor.key.endsWith("a") ? "b" : "a"), id: null, code: "authentication" },
+    { key: "trib_no_key", id: null, code: "authentication" },
+  ];
+  for (const { code, id, key } of asked) {
+    const answer = await service.post(path, body, { key });
+    const request = answer.headers.get("x-request-id");
+    await answer.text();
+    await expect
+      .poll(async () => (await service.gateway.refusals()).find((one) => one.requestId === request))
+      .toMatchObject({ code, keyId: id });
+  }
+});
