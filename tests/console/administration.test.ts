@@ -201,7 +201,7 @@ test("a key has a page, where its budget and its limits are set", async () => {
   await visit(`accounts/${account}`, "clinic");
   await page.getByRole("link", { name: "web", exact: true }).click();
   await page.getByRole("heading", { name: "web" }).waitFor();
-  await page.getByText("No receipt is like that").waitFor();
+  await page.getByText("No request with this key yet").waitFor();
   await ensureUsable();
   await button("Budget the key web").click();
   await page.getByText("It has none.").waitFor();

@@ -92,6 +92,7 @@ test.each(["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
   async (zone) => {
     const { complaints, page } = await openPage(browser, { width: 1440, dark: false, zone });
     await page.clock.setFixedTime(nowText);
+    await page.addInitScript(keepDayLabels);
     await page.goto(service.operatorUrl);
     await page.getByLabel("Operator's token").fill(token);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -114,6 +115,17 @@ test.each(["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
     ] as const) {
       await visit(page, `tab=statements&month=${month}`);
       const stretches = await stretchesOf(page, "Charged by day");
+      // Each day is named at one place below it, however few there are.
+      const labels = await page.evaluate(takeDayLabels);
+      expect(labels.length).toBeGreaterThan(0);
+      expect(new Set(labels.map(([label]) => label)).size, month).toBe(
+        new Set(labels.map(String)).size,
+      );
+      // The plot's sum is the statement's, to the last digit.
+      const sum = page.locator(".figure", { hasText: "Charged" }).locator("dd");
+      expect(await page.locator(".plot-keys b").first().textContent()).toBe(
+        await sum.first().textContent(),
+      );
       // From the first day with a request to the last one.
       expect(stretches).toHaveLength(days);
       const spent = stretches.filter(([, amount = ""]) => !amount.startsWith("0 for"));
@@ -143,3 +155,23 @@ test.each(["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
     await page.context().close();
   },
 );
+
+/** Runs in the browser before the page: keeps where days are written in plots. */
+function keepDayLabels(): void {
+  const labels: (readonly [label: string, x: number])[] = [];
+  Object.assign(globalThis, { dayLabels: labels });
+  const { prototype } = CanvasRenderingContext2D;
+  const write = Reflect.get(prototype, "fillText");
+  const keep = new Proxy(write, {
+    apply(draw, canvas, [text, x, y]: [string, number, number]) {
+      if (/^\d\d-\d\d$/u.test(text)) labels.push([text, Math.round(x)]);
+      Reflect.apply(draw, canvas, [text, x, y]);
+    },
+  });
+  Reflect.set(prototype, "fillText", keep);
+}
+
+/** Runs in the browser: takes what was kept since the last time. */
+function takeDayLabels(): readonly (readonly [label: string, x: number])[] {
+  return (globalThis as unknown as { dayLabels: [string, number][] }).dayLabels.splice(0);
+}

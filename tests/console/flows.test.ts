@@ -164,6 +164,29 @@ test("an account is made with the keyboard alone", async () => {
   await page.getByRole("heading", { name: "typed" }).waitFor();
 });
 
+test("the playground asks once for the receipt of a request that was not admitted, and says why", async () => {
+  const { id = "" } = await service.command("account", "create", "poor");
+  const { key = "" } = await service.command("key", "create", id, "--name", "poor");
+  const own = (await openPage(browser)).page;
+  await own.clock.install();
+  await own.goto(await service.loginLink());
+  await own.getByRole("heading", { name: "Overview" }).waitFor();
+  const asked: number[] = [];
+  own.on("response", (answer) => {
+    if (answer.url().includes("/api/v1/receipts/")) asked.push(answer.status());
+  });
+  await own.evaluate(() => (location.hash = "#/playground"));
+  await own.getByLabel("API key").fill(key);
+  await own.getByRole("button", { name: "Send" }).click();
+  await own.getByText("The balance of this account is 0 credits").first().waitFor();
+  await expect.poll(() => asked).toEqual([404]);
+  for (let times = 0; times < 3; times += 1) await own.clock.fastForward(1_000);
+  // What is asked after it comes after it.
+  await own.evaluate(async () => (await fetch("/api/v1/session")).text());
+  expect(asked).toEqual([404]);
+  await own.context().close();
+});
+
 test("nothing was asked of another host, and the policy stopped nothing", () => {
   expect(watched.strangers).toEqual([]);
   expect(watched.complaints).toEqual([]);

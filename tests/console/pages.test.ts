@@ -119,6 +119,8 @@ test.each(sizes)(
       expect(await page.locator("img").count(), place).toBe(0);
       expect(await page.title(), place).toMatch(/ · Tributary$/);
       await look(page, place, { width, height });
+      // Rows that are cards have nothing beside them.
+      if (larger === null) expect(await page.evaluate(listWideCards), place).toEqual([]);
       for (const link of await page.evaluate(listLinks)) linked.add(pageOf(link));
       if (larger === null) continue;
       // At 200 % everything is still there.
@@ -197,6 +199,13 @@ test("a stored name that would be an element is text on every page, of operators
     await page.context().close();
   }
 });
+
+/** Runs in the browser: the tables that can be scrolled sideways although their rows are cards. */
+function listWideCards(): readonly (string | null)[] {
+  return [...document.querySelectorAll(".table:not(.table-window):has(tbody [data-head])")]
+    .filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth)
+    .map((table) => table.getAttribute("aria-label"));
+}
 
 /** Which page an address is of, whatever thing it shows. */
 function pageOf(address: string): string {
@@ -287,6 +296,8 @@ test("the pages of callers can be used by all in every look, ask nothing of anot
     expect((await workMs()) - beforeMs, hash).toBeLessThanOrEqual(workMsMax);
     const { shift } = await page.evaluate(measureLoad, sinceMs);
     expect(shift, hash).toBeLessThanOrEqual(shiftMax);
+    // Settings of the service are not theirs.
+    expect(await page.locator("main").textContent(), hash).not.toContain("TRIBUTARY_");
     const place = `callers-${heading.replaceAll(" ", "-").toLowerCase()}`;
     for (const size of sizes) await look(page, place, size);
   }

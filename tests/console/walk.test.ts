@@ -252,6 +252,12 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await expect(
       client.chat.completions.create({ model: "service-llm", messages: [...messages] }),
     ).rejects.toMatchObject({ status: 401 });
+    // Which key it was is seen by operators: a client may still have it.
+    await visit("refused");
+    const refused = page.getByRole("row", { name: /authentication/ });
+    await refused.getByRole("link", { name: /^key_/ }).first().waitFor();
+    await refused.getByText("not known").first().waitFor();
+    await ensureUsable();
   });
 
   test("what was done is in the audit log", async () => {

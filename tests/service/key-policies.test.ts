@@ -140,7 +140,11 @@ it("a refusal names its key to operators where the key is a right one, and a gue
     { ...(await keyWith({ status: "paused" })), code: "key_paused" },
     { ...(await keyWith({ scopes: ["read"] })), code: "key_scope" },
     // The id of a key with a secret that is not its own.
-    { key: poor.key.slice(0, -1) + (poor.key.endsWith("a") ? "b" : "a"), id: null, code: "authentication" },
+    {
+      key: poor.key.slice(0, -1) + (poor.key.endsWith("a") ? "b" : "a"),
+      id: null,
+      code: "authentication",
+    },
     { key: "trib_no_key", id: null, code: "authentication" },
   ];
   for (const { code, id, key } of asked) {

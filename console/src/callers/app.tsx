@@ -82,7 +82,7 @@ function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
           placeholder="trib_…"
           value={typed}
           onInput={setTyped}
-          hint="It stays in this page's memory: a reload forgets it."
+          hint="The operator of this service gives you one. It stays in this page's memory: a reload forgets it."
           required
           autoFocus
         />

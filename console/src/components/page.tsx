@@ -56,7 +56,7 @@ export function Section({
         <h2>{title}</h2>
         {actions !== undefined && <div class="actions">{actions}</div>}
       </div>
-      {hint !== undefined && <p class="hint">{hint}</p>}
+      {hint !== undefined && hint !== false && <p class="hint">{hint}</p>}
       {children}
     </section>
   );

@@ -223,6 +223,8 @@ function optionsOf(
         grid: { show: false },
         space: 64,
         size: 28,
+        // Of a few days each is named once.
+        ...(given.widthMs >= dayMs ? { incrs: dayIncrements } : {}),
         values: (...[, values, , , stepSeconds]) =>
           values.map((value) =>
             given.widthMs >= dayMs
@@ -262,6 +264,8 @@ function colourOf(element: HTMLElement, name: string): string {
 }
 
 const dayMs = 86_400_000;
+/** Seconds between the days that are named. */
+const dayIncrements = [1, 2, 3, 5, 7, 10, 15, 30].map((days) => days * 86_400);
 
 function utcDate(seconds: number): Date {
   return UPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC");

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client.ts";
 import type { Load } from "../api/use-load.ts";
 import { Button } from "./button.tsx";
+import { withCode } from "./text.tsx";
 
 /** Shows what was loaded, or the state that it is in: loading, failed, not allowed. */
 export function Loaded<Data>({
@@ -81,14 +82,14 @@ export function Failed({
     return (
       <div class="state" role="alert">
         <h2>{error.code === "role_missing" ? "Not with your role" : "Not allowed"}</h2>
-        <p>{error.message}</p>
+        <p>{withCode(error.message)}</p>
       </div>
     );
   return (
     <div class={stale ? "notice notice-bad" : "state"} role="alert">
       {!stale && <h2>Could not load {what}</h2>}
       <p>
-        {error.message}
+        {withCode(error.message)}
         {stale && " What is shown is older."}
       </p>
       {hint}

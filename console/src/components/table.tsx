@@ -3,6 +3,7 @@ import { useAsk } from "../api/ask.ts";
 import type { Page } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { linkTo } from "../place.ts";
 import { Button } from "./button.tsx";
 import { Loaded } from "./state.tsx";
 import { Credits } from "./text.tsx";
@@ -38,17 +39,26 @@ function decimalsOf(amount: string | null | undefined): number {
   return rest?.length ?? 0;
 }
 
-/** The column that names each row, with its id beside the name. */
+/** The column that names each row, with its id beside the name; `page`: whose page the name leads to. */
 export function nameColumn<Row extends { readonly id: string; readonly name: string }>(
   head: string,
+  page?: string,
 ): Column<Row> {
   return {
     head,
     names: true,
+    // Where columns have no room the id goes below the name, and a long name is cut before the last column is.
     cell: ({ id, name }) => (
-      <>
-        {name} <code class="quiet">{id}</code>
-      </>
+      <span class="named">
+        {page === undefined ? (
+          <span title={name}>{name}</span>
+        ) : (
+          <a href={linkTo([page, id])} title={name}>
+            {name}
+          </a>
+        )}{" "}
+        <code class="quiet">{id}</code>
+      </span>
     ),
   };
 }

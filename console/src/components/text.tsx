@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { agoText, creditText, timeText } from "../words.ts";
 import { say } from "./toast.tsx";
@@ -16,6 +17,11 @@ export function Credits({
       {unit && " credits"}
     </span>
   );
+}
+
+/** Words in which what stands between backticks is code. */
+export function withCode(text: string): ComponentChildren {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part));
 }
 
 /** A time; the title has it in UTC. */

@@ -1,5 +1,5 @@
 import { type Ask, useAsk } from "../api/ask.ts";
-import type { Account, Page } from "../api/types.ts";
+import type { Account, Key, Page } from "../api/types.ts";
 import { useLoad } from "../api/use-load.ts";
 import { linkTo } from "../place.ts";
 
@@ -41,6 +41,17 @@ export function AccountName({ id }: { readonly id: string }) {
   return (
     <a class="account-name" title={`${data ?? ""} ${id}`} href={linkTo(["accounts", id])}>
       {data ?? <code>{id}</code>}
+    </a>
+  );
+}
+
+/** A key by its name, which leads to its page; its id until that is there. */
+export function KeyName({ id }: { readonly id: string }) {
+  const ask = useAsk();
+  const { data } = useLoad(`name of ${id}`, (signal) => ask<Key>(`/keys/${id}`, { signal }));
+  return (
+    <a class="account-name" title={`${data?.name ?? ""} ${id}`} href={linkTo(["keys", id])}>
+      {data?.name ?? <code>{id}</code>}
     </a>
   );
 }

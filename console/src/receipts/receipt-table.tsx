@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Receipt } from "../api/types.ts";
 import { Empty } from "../components/state.tsx";
 import { amountColumn, type Column, PagedTable } from "../components/table.tsx";
@@ -41,10 +42,13 @@ export type Filters = Partial<Record<(typeof filterNames)[number], string>>;
 
 /** The receipts that filters let through. */
 export function ReceiptTable({
+  empty,
   filters,
   ofCaller = false,
 }: {
   readonly filters: Filters;
+  /** What stands where there is none; undefined: that there is none, or that filters let none through. */
+  readonly empty?: ComponentChildren;
   /** Whether all are of the account of the key that asks. */
   readonly ofCaller?: boolean;
 }) {
@@ -72,7 +76,8 @@ export function ReceiptTable({
       columns={ofCaller || "account" in filters ? ofOne : ofAll}
       idOf={({ id }) => id}
       empty={
-        narrowed ? (
+        empty ??
+        (narrowed ? (
           <Empty title="No receipt is like that">
             <p>
               <a href={linkTo(["receipts"])}>Show all receipts</a>
@@ -80,9 +85,12 @@ export function ReceiptTable({
           </Empty>
         ) : (
           <Empty title="No request yet">
-            <p>Each request that is admitted leaves a receipt here.</p>
+            <p>
+              Each request that is admitted leaves a receipt here. Send one from the{" "}
+              <a href={linkTo(["playground"])}>playground</a>.
+            </p>
           </Empty>
-        )
+        ))
       }
     />
   );

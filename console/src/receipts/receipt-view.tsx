@@ -7,7 +7,7 @@ import { Loaded } from "../components/state.tsx";
 import { Id } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { countText } from "../words.ts";
-import { AccountName } from "./account-name.tsx";
+import { AccountName, KeyName } from "./account-name.tsx";
 import { Sum, TimeLine } from "./receipt-parts.tsx";
 import { Outcome } from "./receipt-table.tsx";
 
@@ -44,8 +44,6 @@ export function ReceiptView({
   readonly children?: (receipt: Receipt) => ComponentChildren;
 }) {
   const load = useReceipt(id);
-  const link = (path: readonly [string, string?], words: string) =>
-    ofCaller ? words : <a href={linkTo(path.map(String))}>{words}</a>;
   return (
     <Loaded
       load={load}
@@ -78,7 +76,7 @@ export function ReceiptView({
             <Facts
               rows={[
                 ["Account", ofCaller ? receipt.account : <AccountName id={receipt.account} />],
-                ["Key", link(["keys", receipt.key], receipt.key)],
+                ["Key", ofCaller ? receipt.key : <KeyName id={receipt.key} />],
                 ["Format", `${receipt.format}${receipt.streamed ? ", streamed" : ""}`],
                 ...(receipt.label === null ? [] : [["Label", receipt.label] as const]),
                 ["Most input estimated", `${countText(receipt.input_bound)} tokens`],
@@ -87,7 +85,13 @@ export function ReceiptView({
             />
           </Section>
           <Section title="What it cost">
-            <Sum receipt={receipt}>{link(["prices"], receipt.price_list)}</Sum>
+            <Sum receipt={receipt}>
+              {ofCaller ? (
+                receipt.price_list
+              ) : (
+                <a href={linkTo(["prices"])}>{receipt.price_list}</a>
+              )}
+            </Sum>
           </Section>
           {children?.(receipt)}
         </>

@@ -11,7 +11,7 @@ import { amountColumn, type Column, Table } from "../components/table.tsx";
 import { Credits, Time } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { goTo } from "../router.ts";
-import { countText, dayText, shortCount } from "../words.ts";
+import { countText, creditText, dayText, shortCount } from "../words.ts";
 
 const dayMs = 86_400_000;
 const monthsMax = 24;
@@ -101,7 +101,7 @@ function Parts({
         ))}
       </Figures>
       <p class="hint">Month and days are of UTC. A request counts when it ended.</p>
-      <Days days={days} filters={filters} />
+      <Days days={days} charged={statement.charged} filters={filters} />
       <Section
         title="Credit"
         hint={
@@ -153,18 +153,18 @@ const creditColumns: readonly Column<Statement["credits"][number]>[] = [
 
 /** What each day of the month cost; a click leads to its receipts. */
 function Days({
+  charged,
   days,
   filters,
-}: {
-  readonly days: Statement["days"];
+}: Pick<Statement, "charged" | "days"> & {
   readonly filters: Readonly<Record<string, string>>;
 }) {
   const { series, times } = useMemo(() => {
     const all = everyDay(days);
-    const charged = { values: all.map((day) => Number(day.charged)), texts: all.map(chargedOf) };
+    const points = { values: all.map((day) => Number(day.charged)), texts: all.map(chargedOf) };
     return {
       times: all.map(({ day }) => Date.parse(day)),
-      series: [{ name: "charged", tone: 2, ...charged }] as const,
+      series: [{ name: "charged", tone: 2, ...points }] as const,
     };
   }, [days]);
   if (days.every(({ requests }) => requests === 0))
@@ -176,6 +176,7 @@ function Days({
         times={times}
         series={series}
         format={shortCount}
+        whole={[creditText(charged)]}
         widthMs={dayMs}
         whenText={dayText}
         linkOf={(ms) =>

@@ -1,11 +1,21 @@
 // The lines that the command `connect` prints: the one module of the service whose code is in the page too.
-import {
-  agentContextTokensMin,
-  agentsNeedMore,
-  clients,
-} from "../../../../src/cli/client-recipes.ts";
+import { agentContextTokensMin, clients } from "../../../../src/cli/client-recipes.ts";
 import { CodeLines } from "../../components/code-lines.tsx";
 import { PageHead, Section } from "../../components/page.tsx";
+import { countText } from "../../words.ts";
+
+type Name = keyof typeof clients;
+const titles: Readonly<Record<Name, string>> = {
+  curl: "curl",
+  python: "Python",
+  typescript: "TypeScript",
+  langchain: "LangChain",
+  "openai-agents": "OpenAI Agents",
+  claude: "Coding agents",
+  codex: "Coding agents",
+  opencode: "Coding agents",
+};
+const sections = Map.groupBy(Object.keys(titles) as Name[], (name) => titles[name]);
 
 /** Lines that are ready to paste, for each client that is known, with the key in them. */
 export function ClientsPage({ secret }: { readonly secret: string }) {
@@ -15,13 +25,21 @@ export function ClientsPage({ secret }: { readonly secret: string }) {
       <PageHead title="Clients">
         <span class="quiet">Lines that are ready to paste. Your key is in them.</span>
       </PageHead>
-      {Object.entries(clients).map(([name, { agent, recipes, title }]) => (
-        <Section key={name} title={name} hint={agent ? `${title}. ${agentsNeedMore}` : title}>
-          {recipes(access, 2 * agentContextTokensMin).map((recipe) => (
-            <CodeLines key={recipe.title} {...recipe} />
-          ))}
+      {[...sections].map(([title, names]) => (
+        <Section
+          key={title}
+          title={title}
+          hint={names.some((name) => clients[name].agent) && agentsHint}
+        >
+          {names
+            .flatMap((name) => clients[name].recipes(access, 2 * agentContextTokensMin))
+            .map((recipe) => (
+              <CodeLines key={recipe.title} {...recipe} />
+            ))}
         </Section>
       ))}
     </>
   );
 }
+
+const agentsHint = `They need a model that calls tools and has at least ${countText(agentContextTokensMin)} tokens of context. Whether this service has one, its operator knows.`;

@@ -23,7 +23,10 @@ export function AccountEntries({ id, turn }: { readonly id: string; readonly tur
       turn={turn}
       empty={
         <Empty title="Nothing has moved yet">
-          <p>Credit that is added, and what requests hold and are charged, stands here.</p>
+          <p>
+            Credit that is added, and what requests hold and are charged, stands here. Top up the
+            account to begin.
+          </p>
         </Empty>
       }
     />

@@ -5,23 +5,14 @@ import { useLoad } from "../../api/use-load.ts";
 import { BudgetLeft } from "../../components/budget-figures.tsx";
 import { Button } from "../../components/button.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
-import { type Column, Table } from "../../components/table.tsx";
+import { type Column, nameColumn, Table } from "../../components/table.tsx";
 import { Badge, Time } from "../../components/text.tsx";
-import { linkTo } from "../../place.ts";
 import { useMay } from "../session.ts";
 import { NewKey } from "./key-dialogs.tsx";
 import { useKeyDialogs } from "./use-key-dialogs.tsx";
 
 const columns: readonly Column<Key>[] = [
-  {
-    head: "Key",
-    names: true,
-    cell: ({ id, name }) => (
-      <>
-        <a href={linkTo(["keys", id])}>{name}</a> <code class="quiet">{id}</code>
-      </>
-    ),
-  },
+  nameColumn("Key", "keys"),
   { head: "Status", cell: (key) => <KeyStatus value={key} /> },
   { head: "May", cell: ({ scopes }) => scopes.join(", ") },
   { head: "Left of its budget", numeric: true, cell: (key) => <BudgetLeft of={key} /> },

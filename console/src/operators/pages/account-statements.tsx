@@ -28,6 +28,7 @@ export function AccountStatements({
         formats.map(([format, words]) => (
           <a
             key={format}
+            class="button"
             href={addressOf(`${path}/${month}`, { format })}
             target="_blank"
             rel="noopener"

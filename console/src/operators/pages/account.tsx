@@ -138,7 +138,14 @@ function AccountView({
           filters={{ account: id }}
           place={{ path: ["accounts", id], query: { tab } }}
           query={query}
-          empty={<Empty title="No request of this account ended in this time" />}
+          empty={
+            <Empty title="No request of this account ended in this time">
+              <p>
+                Choose a longer one, or send a request with one of its keys from the{" "}
+                <a href={linkTo(["playground"])}>playground</a>.
+              </p>
+            </Empty>
+          }
         />
       )}
       {tab === "statements" && <AccountStatements account={account} query={query} />}

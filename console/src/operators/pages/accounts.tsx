@@ -6,7 +6,7 @@ import { Field } from "../../components/field.tsx";
 import { filled, FormDialog } from "../../components/form-dialog.tsx";
 import { PageHead } from "../../components/page.tsx";
 import { Empty } from "../../components/state.tsx";
-import { amountColumn, type Column, PagedTable } from "../../components/table.tsx";
+import { amountColumn, type Column, nameColumn, PagedTable } from "../../components/table.tsx";
 import { Badge } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { goTo } from "../../router.ts";
@@ -14,15 +14,7 @@ import { useMay } from "../session.ts";
 import { Spend } from "./spend.tsx";
 
 const columns: readonly Column<Account>[] = [
-  {
-    head: "Account",
-    names: true,
-    cell: ({ id, name }) => (
-      <>
-        <a href={linkTo(["accounts", id])}>{name}</a> <code class="quiet">{id}</code>
-      </>
-    ),
-  },
+  nameColumn("Account", "accounts"),
   {
     head: "External id",
     cell: ({ external_id: external }) => external !== null && <code>{external}</code>,
@@ -91,7 +83,7 @@ function SearchForm({ search }: { readonly search: string }) {
         label="Search"
         value={wanted}
         onInput={setWanted}
-        placeholder="A part of the name, id or external id"
+        placeholder="Name, id or external id"
       />
       <div class="actions">
         <Button type="submit">Show</Button>

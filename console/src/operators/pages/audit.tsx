@@ -100,7 +100,7 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
       <Field
         label="Who"
         value={wanted.actor}
-        placeholder="oper_… or user:NAME"
+        placeholder="oper_… or user:…"
         onInput={(actor) => setWanted({ ...wanted, actor })}
       />
       <Field

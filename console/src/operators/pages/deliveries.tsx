@@ -15,8 +15,11 @@ const tones = { pending: "live", delivered: "good", failed: "bad" } as const;
 /** What a webhook got and gets, with what the last try of each brought. */
 export function Deliveries({
   mayChange,
+  url,
   webhook,
 }: {
+  /** Where the webhook leads to; undefined: not known. */
+  readonly url: string | undefined;
   /** The id of the webhook. */
   readonly webhook: string;
   readonly mayChange: boolean;
@@ -50,7 +53,16 @@ export function Deliveries({
   return (
     <Section
       title="Deliveries"
-      hint="Of the newest event first, for 30 days."
+      hint={
+        <>
+          {url !== undefined && (
+            <>
+              To <span class="wraps-anywhere">{url}</span>.{" "}
+            </>
+          )}
+          The newest event first; kept for 30 days.
+        </>
+      }
       actions={
         mayChange && (
           <Button onClick={() => void queue("test", "A test is on its way")}>Send a test</Button>

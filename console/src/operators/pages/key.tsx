@@ -3,7 +3,7 @@ import type { Key } from "../../api/types.ts";
 import { type Load, useLoad } from "../../api/use-load.ts";
 import { BudgetFigures, periodWords } from "../../components/budget-figures.tsx";
 import { Facts, PageHead, Section } from "../../components/page.tsx";
-import { Loaded } from "../../components/state.tsx";
+import { Empty, Loaded } from "../../components/state.tsx";
 import { Id, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
 import { AccountName } from "../../receipts/account-name.tsx";
@@ -51,7 +51,14 @@ function KeyView({ load, value }: { readonly value: Key; readonly load: Load<Key
       {value.budget !== null && <BudgetFigures of={value} />}
       <Facts rows={rowsOf(value)} />
       <Section title="Its receipts">
-        <ReceiptTable filters={{ account: value.account, key: value.id }} />
+        <ReceiptTable
+          filters={{ account: value.account, key: value.id }}
+          empty={
+            <Empty title="No request with this key yet">
+              <p>Its requests stand here from their admission on.</p>
+            </Empty>
+          }
+        />
       </Section>
       {dialogs.dialog}
     </>

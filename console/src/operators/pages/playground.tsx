@@ -26,7 +26,7 @@ export function PlaygroundPage() {
         secret={secret}
         keyField={<KeyField secret={secret} onSecret={setSecret} />}
         url={location.origin}
-        linesHint="They go to this console's address, as the playground does. Clients have the service's own in its place."
+        linesHint="The lines go to this console's address, as the playground does. Clients have the service's own in its place."
       />
     </>
   );

@@ -7,7 +7,7 @@ import { FormDialog } from "../../components/form-dialog.tsx";
 import { Facts, PageHead, Section } from "../../components/page.tsx";
 import { Loaded } from "../../components/state.tsx";
 import { type Column, Table } from "../../components/table.tsx";
-import { Badge, Time } from "../../components/text.tsx";
+import { Badge, Time, withCode } from "../../components/text.tsx";
 import { say } from "../../components/toast.tsx";
 import { countText } from "../../words.ts";
 import { useMay } from "../session.ts";
@@ -235,7 +235,7 @@ const settingColumns: readonly Column<Setting>[] = [
     head: "From",
     cell: ({ source }) => (source === "default" ? <span class="quiet">default</span> : source),
   },
-  { head: "Meaning", cell: ({ meaning }) => <span class="wraps">{meaning}</span> },
+  { head: "Meaning", cell: ({ meaning }) => <span class="wraps">{withCode(meaning)}</span> },
 ];
 
 function SettingTable() {

@@ -76,7 +76,12 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
       </Loaded>
       {/* The webhooks would move them. */}
       {shown !== null && (load.data ?? load.error) !== null && (
-        <Deliveries key={shown} webhook={shown} mayChange={mayChange} />
+        <Deliveries
+          key={shown}
+          webhook={shown}
+          url={load.data?.data.find(({ id }) => id === shown)?.url}
+          mayChange={mayChange}
+        />
       )}
       {making && <NewWebhook onClose={() => setMaking(false)} onMade={made} />}
       {asked?.what === "edit" && (
