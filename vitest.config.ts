@@ -7,7 +7,10 @@ const alone = [
   "tests/service/slow-heads.test.ts",
   "tests/deployment/openai-compatible/connections.test.ts",
 ];
-const slowLanes = ["tests/{weights,package,slow,engines,rolling,console}/**", "tests/engine/**"];
+const slowLanes = [
+  "tests/{weights,package,slow,engines,rolling,monitoring,console}/**",
+  "tests/engine/**",
+];
 
 /** The ordinary suite: everything under tests/ except the slow lanes, which have configurations of their own. */
 export default defineConfig({

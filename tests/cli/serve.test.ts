@@ -8,6 +8,7 @@ import { openOperatorLedger } from "../service/operator-ledger.ts";
 import { configOf } from "../service/start-service.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
 import { openFakeEngine } from "./fake-engine.ts";
+import { openRecordingShell } from "./recording-shell.ts";
 import { firstKeyOf, type Program, startProgram } from "./start-program.ts";
 
 let folder = "";
@@ -297,12 +298,14 @@ describe("serve", () => {
     expect(nowhere.stderr()).toBe(
       "TRIBUTARY_HOST=unix:/no/such/folder/callers: there is no such folder, or this user may make no file in it; make it, or name another\n",
     );
-    await using bare = serve(engine.url, {
+    // What is known before anything is opened needs no process of its own.
+    const bare = await openRecordingShell(folder, {
+      TRIBUTARY_DEPLOYMENT_URL: engine.url,
       TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE: "/no/cert.pem",
       TRIBUTARY_OPERATOR_TLS_KEY_FILE: "/no/key.pem",
-    });
-    expect(await bare.exited).toBe(2);
-    expect(bare.stderr()).toBe(
+    })("serve");
+    expect(bare.exitCode).toBe(2);
+    expect(bare.stderr).toBe(
       "TRIBUTARY_OPERATOR_TLS_CERTIFICATE_FILE, TRIBUTARY_OPERATOR_TLS_KEY_FILE: /no/cert.pem cannot be read (ENOENT): correct the path, or let this user read it\n",
     );
   });

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { DatabaseSync } from "node:sqlite";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { costNanos } from "../../src/admission/price.ts";
@@ -30,6 +31,24 @@ async function untilRead(words: string): Promise<void> {
   unsubscribe(channel, onChunk);
   // The channel speaks before the service gets the bytes, in the same turn.
   await nextTurn();
+}
+
+/** Resolves when the service has heard that the client of the next request with the key has left. */
+function untilLeft(key: string): Promise<void> {
+  const channel = "http.server.request.start";
+  return new Promise((resolve) => {
+    const onStart = (message: unknown): void => {
+      const { request, response } = message as {
+        readonly request: IncomingMessage;
+        readonly response: ServerResponse;
+      };
+      if (!JSON.stringify(request.headers).includes(key)) return;
+      unsubscribe(channel, onStart);
+      // All of the service's listeners have been called by the next turn.
+      response.once("close", () => setImmediate(resolve));
+    };
+    subscribe(channel, onStart);
+  });
 }
 
 describe.each(formats)("a client of $name that leaves", ({ path, body }) => {
@@ -123,6 +142,7 @@ describe.each(formats)(
       other.exec("begin immediate");
       const controller = new AbortController();
       let answered: Promise<unknown> = Promise.resolve();
+      const left = untilLeft(key);
       await untilKeySeen(service, key, () => {
         answered = service
           .post(path, { ...body, stream: true }, { key, signal: controller.signal })
@@ -133,6 +153,8 @@ describe.each(formats)(
       const next = service.post(path, body);
       controller.abort();
       expect(await answered).toBe("left");
+      // The client knows before the service does; an admission that comes in between would reach the deployment.
+      await left;
       other.exec("rollback");
       expect((await next).status).toBe(200);
       expect(await service.settledCredit(accountId)).toEqual({ balance: before, held: 0n });
