@@ -16,6 +16,8 @@ export type RunStatement = (
 export interface ManyReceipts {
   readonly receipts: number;
   readonly accounts: number;
+  /** The number of the first account, for a ledger that has others already; absent: 0. */
+  readonly firstAccount?: number;
   /** Milliseconds since 1970: the requests are spread evenly over this time. */
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -38,9 +40,10 @@ export function writtenKey(
   return { id: `key_${name}${key}`, secret: `trib_${name}_${name}${key}_${"0".repeat(43)}` };
 }
 
-/** Writes accounts with three keys each, and their receipts, into a ledger that has none of them. */
+/** Writes accounts with three keys each, and their receipts, into a ledger that has none of these accounts. */
 export async function writeManyReceipts(run: RunStatement, many: ManyReceipts): Promise<void> {
-  const numbers = Array.from({ length: many.accounts }, (_, number) => number);
+  const { firstAccount = 0 } = many;
+  const numbers = Array.from({ length: many.accounts }, (_, number) => firstAccount + number);
   for (const number of numbers) {
     const id = writtenAccount(number);
     await run(
@@ -72,7 +75,8 @@ function random(salt: number): string {
   return `(((n * 7919 + ${String(salt * 104_729)}) % 1000003 * 48271 + n) % 1000003 % 1000000)`;
 }
 
-function insertReceipts({ accounts, receipts, sinceMs, untilMs }: ManyReceipts): string {
+function insertReceipts(many: ManyReceipts): string {
+  const { accounts, firstAccount = 0, receipts, sinceMs, untilMs } = many;
   const spanMs = untilMs - sinceMs;
   const keys = keysOfAccount.map((key, at) => `when ${String(at)} then '${key}'`).join(" ");
   return `insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, label, input_bound,
@@ -87,7 +91,7 @@ function insertReceipts({ accounts, receipts, sinceMs, untilMs }: ManyReceipts):
         100 + ${random(6)} % 4000 as input, 1 + ${random(7)} % 1500 as output, 30 + ${random(8)} % 3000 as first_ms
       from series
     ), made as (
-      select picked.*, 'many' || (10000 + account) as name, ending < 92 as is_completed,
+      select picked.*, 'many' || (${String(10_000 + firstAccount)} + account) as name, ending < 92 as is_completed,
         ending >= 92 and ending < 95 as is_cancelled, ending = 99 as is_lost,
         ${String(sinceMs)} + (n - 1) * ${String(spanMs)} / ${String(receipts)} as at_ms,
         row_number() over (partition by account order by n) as place
@@ -95,7 +99,7 @@ function insertReceipts({ accounts, receipts, sinceMs, untilMs }: ManyReceipts):
     ), ended as (
       select made.*, is_completed or is_cancelled as is_charged from made
     )
-    select 'acct_' || name, 'req_many' || (100000000 + n), 'key_' || name || case key ${keys} end,
+    select 'acct_' || name, 'req_many' || (${String(100_000_000 + firstAccount * 10_000_000)} + n), 'key_' || name || case key ${keys} end,
       case when is_lost then 'expired' else 'settled' end,
       case when format < 6 then 'chat-completions' when format < 9 then 'messages' else 'responses' end, n % 2 = 0,
       case when label < 10 then 'user ' || label end, input + 64, 4096, 1000000000, 4000000000,

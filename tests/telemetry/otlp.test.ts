@@ -205,6 +205,59 @@ test("the metrics of /metrics are sent as they are there", async () => {
   expect(failures?.dataPoints.map(({ attributes }) => attributes["code"])).toContain("internal");
 });
 
+test("a generation is counted by the conventions: each bound belongs to the bucket below it, and only a failed one has a type of error", async () => {
+  const { metrics, otlp, telemetry } = open();
+  const generation = {
+    format: "messages",
+    streamed: true,
+    outcome: "completed",
+    allowance: 9,
+    inputTokens: 64,
+    outputTokens: 3,
+    cachedInputTokens: 0,
+    chargedNanos: 1n,
+    firstOutputMs: 20,
+    longestSilenceMs: 1,
+    totalMs: 120,
+  };
+  telemetry.requestEnded({ ...facts, totalMs: 160, generation });
+  const failed = { ...generation, outcome: "failed", firstOutputMs: null };
+  telemetry.requestEnded({ ...facts, failureCode: "internal", generation: failed });
+  await otlp.close();
+  const pointsOf = (name: string) =>
+    metrics
+      .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+      .filter(({ descriptor }) => descriptor.name === `gen_ai.${name}`)
+      .flatMap(({ dataPoints }) => dataPoints)
+      .map(({ attributes, value }) => {
+        const { buckets, count, sum } = value as {
+          readonly buckets: { readonly boundaries: number[]; readonly counts: number[] };
+          readonly count: number;
+          readonly sum: number;
+        };
+        expect(buckets.counts).toHaveLength(buckets.boundaries.length + 1);
+        const upTo = buckets.counts.flatMap((one, at) =>
+          one === 0 ? [] : [buckets.boundaries[at]],
+        );
+        return {
+          of: attributes["error.type"] ?? attributes["gen_ai.token.type"],
+          count,
+          sum,
+          upTo,
+        };
+      });
+  expect(pointsOf("server.request.duration")).toEqual([
+    { of: undefined, count: 1, sum: 0.16, upTo: [0.16] },
+    { of: "internal", count: 1, sum: 0.012, upTo: [0.02] },
+  ]);
+  expect(pointsOf("server.time_to_first_token")).toMatchObject([{ count: 1, upTo: [0.02] }]);
+  expect(pointsOf("server.time_per_output_token")).toMatchObject([{ count: 1, upTo: [0.05] }]);
+  expect(pointsOf("client.token.usage")).toEqual([
+    { of: "input", count: 2, sum: 128, upTo: [64] },
+    { of: "output", count: 2, sum: 6, upTo: [4] },
+  ]);
+});
+
 test("a collector that fails is named once, and once when it takes something again", async () => {
   const collector = { answers: true, code: 1 };
   const { changes, telemetry, otlp } = open(

@@ -8,28 +8,35 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { emptyResource } from "@opentelemetry/resources";
 import type { MetricsSnapshot } from "../whole-metrics.ts";
+import type { GenAiMetrics } from "./gen-ai.ts";
 
 type Exposed = MetricsSnapshot[number];
 /** Of a histogram each sample says which part of it it is. */
 type Sample = Exposed["values"][number] & { readonly metricName?: string };
 
-/** The metrics of `/metrics`, under their names there: read when they are sent, so that they cost a request nothing more. */
+/** The metrics of `/metrics`, under their names there, and those of the conventions: read when they are sent. */
 export function produceExposedMetrics(
   snapshot: () => Promise<MetricsSnapshot>,
-  parts: { readonly version: string; readonly now: () => number },
+  parts: {
+    readonly version: string;
+    readonly now: () => number;
+    readonly genAi: GenAiMetrics;
+  },
 ): MetricProducer {
   const startTime = hrTimeOf(parts.now());
   return {
     async collect() {
       const times = { startTime, endTime: hrTimeOf(parts.now()) };
-      const metrics = (await snapshot()).flatMap((metric) => metricOf(metric, times));
+      const exposed = (await snapshot()).flatMap((metric) => metricOf(metric, times));
+      const metrics = [...exposed, ...parts.genAi.read(times)];
       const scopeMetrics = [{ scope: { name: "tributary", version: parts.version }, metrics }];
       return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors: [] };
     },
   };
 }
 
-interface Times {
+/** From when to when something was counted. */
+export interface Times {
   readonly startTime: HrTime;
   readonly endTime: HrTime;
 }

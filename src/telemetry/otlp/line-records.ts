@@ -1,4 +1,4 @@
-import { type AnyValue, type Logger, SeverityNumber, trace, TraceFlags } from "@opentelemetry/api";
+import { type AnyValue, type Logger, SeverityNumber } from "@opentelemetry/api";
 import type { Lines } from "../lines.ts";
 import type { RequestSpans } from "./request-spans.ts";
 
@@ -12,7 +12,7 @@ const severities = {
 export interface LineParts {
   /** null: lines are not sent. */
   readonly logger: Logger | null;
-  readonly spans: Pick<RequestSpans, "contextOf"> | null;
+  readonly spans: Pick<RequestSpans, "traceOf"> | null;
 }
 
 /**
@@ -23,20 +23,18 @@ export function sendLines(lines: Lines, { logger, spans }: LineParts): Lines {
   const withMessages = lines.isLevelEnabled("debug");
   function write(level: keyof typeof severities, fields: object, event: string): void {
     const { requestId } = fields as { readonly requestId?: unknown };
-    const context = typeof requestId === "string" ? (spans?.contextOf(requestId) ?? null) : null;
-    const span = context === null ? undefined : trace.getSpanContext(context);
-    lines[level](span === undefined ? fields : { ...fields, traceId: span.traceId }, event);
+    const trace = typeof requestId === "string" ? spans?.traceOf(requestId) : undefined;
+    lines[level](trace === undefined ? fields : { ...fields, traceId: trace.traceId }, event);
     if (logger === null || !lines.isLevelEnabled(level)) return;
     // As many lines as requests: of those whose trace is not sampled only what went wrong is sent.
-    if (level === "info" && span !== undefined && (span.traceFlags & TraceFlags.SAMPLED) === 0)
-      return;
+    if (level === "info" && trace?.isSampled === false) return;
     logger.emit({
       severityNumber: severities[level],
       severityText: level,
       body: event,
       eventName: event,
       attributes: attributesOf(fields, withMessages),
-      ...(context === null ? {} : { context }),
+      ...(trace === undefined ? {} : { context: trace.context }),
     });
   }
   return {

@@ -84,20 +84,19 @@ export function openOtlp(settings: OtlpSettings, parts: OtlpParts): Otlp {
   const open: Closing[] = [];
   const spans = openSpans(settings, { ...parts, resource, open });
   const logger = openLogger(settings, { ...parts, resource, open });
-  let countGenAi: GenAiMetrics | null = null;
+  let genAi: GenAiMetrics | null = null;
   return {
     traces: spans?.traces ?? null,
     requestEnded(facts) {
       spans?.requestEnded(facts);
-      countGenAi?.(facts);
+      genAi?.count(facts);
     },
     watchLines: (lines) => sendLines(lines, { logger, spans }),
     watchMetrics(snapshot) {
       if (!settings.signals.has("metrics")) return;
-      const producer = produceExposedMetrics(snapshot, parts);
-      const provider = openMeters(settings, { ...parts, resource, producer });
-      open.push(provider);
-      countGenAi = openGenAiMetrics(provider.getMeter("tributary", parts.version));
+      genAi = openGenAiMetrics();
+      const producer = produceExposedMetrics(snapshot, { ...parts, genAi });
+      open.push(openMeters(settings, { ...parts, resource, producer }));
     },
     close: () => closeWithin(open, parts.timers),
   };

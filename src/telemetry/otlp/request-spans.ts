@@ -8,6 +8,7 @@ import {
   SpanKind,
   SpanStatusCode,
   trace,
+  TraceFlags,
   type Tracer,
 } from "@opentelemetry/api";
 import type { RequestFacts } from "../events.ts";
@@ -18,10 +19,17 @@ import { chat, errorTypeOf, modelForCallers } from "./gen-ai.ts";
 /** Spans of requests. */
 export interface RequestSpans {
   readonly traces: Traces;
-  /** The context of a request that is under way, for lines of the log about it. */
-  contextOf(requestId: string): Context | null;
+  /** The trace of a request that is under way, for lines of the log about it. */
+  traceOf(requestId: string): LineTrace | undefined;
   /** Ends the span of a request. */
   requestEnded(facts: RequestFacts): void;
+}
+
+/** What lines of the log have of a trace. */
+export interface LineTrace {
+  readonly traceId: string;
+  readonly isSampled: boolean;
+  readonly context: Context;
 }
 
 /** Where the deployment is, by the names of the conventions. */
@@ -29,11 +37,13 @@ export type DeploymentAddress = Readonly<
   Partial<Record<"server.address" | "server.port", string | number>>
 >;
 
+interface SpanParts {
+  readonly propagates: boolean;
+  readonly deployment: DeploymentAddress;
+}
+
 /** Spans of `tracer`. Each has what is known at its end; a text of a caller or a model is in none. */
-export function openRequestSpans(
-  tracer: Tracer,
-  parts: { readonly propagates: boolean; readonly deployment: DeploymentAddress },
-): RequestSpans {
+export function openRequestSpans(tracer: Tracer, parts: SpanParts): RequestSpans {
   const open = new Map<string, OpenTrace>();
   return {
     traces: {
@@ -42,45 +52,43 @@ export function openRequestSpans(
         const parent = parts.propagates ? parseTraceparent(traceparent) : null;
         const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
         const span = tracer.startSpan("request", { kind: SpanKind.SERVER }, context);
-        const begun = new OpenTrace(span, trace.setSpan(ROOT_CONTEXT, span), { tracer, ...parts });
+        const begun = new OpenTrace(span, tracer, parts);
         open.set(requestId, begun);
         return begun;
       },
     },
-    contextOf: (requestId) => open.get(requestId)?.context ?? null,
+    traceOf: (requestId) => open.get(requestId),
     requestEnded(facts) {
       const ended = open.get(facts.requestId);
       open.delete(facts.requestId);
-      if (ended?.span.isRecording() === true) endServerSpan(ended.span, facts);
+      if (ended?.isSampled === true) endServerSpan(ended.span, facts);
     },
   };
 }
 
-class OpenTrace implements RequestTrace {
+class OpenTrace implements RequestTrace, LineTrace {
   readonly span: Span;
-  readonly context: Context;
+  readonly traceId: string;
+  readonly isSampled: boolean;
   readonly #tracer: Tracer;
-  readonly #propagates: boolean;
-  readonly #deployment: DeploymentAddress;
+  readonly #parts: SpanParts;
 
-  constructor(
-    span: Span,
-    context: Context,
-    parts: {
-      readonly tracer: Tracer;
-      readonly propagates: boolean;
-      readonly deployment: DeploymentAddress;
-    },
-  ) {
+  constructor(span: Span, tracer: Tracer, parts: SpanParts) {
+    const { traceFlags, traceId } = span.spanContext();
     this.span = span;
-    this.context = context;
-    this.#tracer = parts.tracer;
-    this.#propagates = parts.propagates;
-    this.#deployment = parts.deployment;
+    this.traceId = traceId;
+    this.isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+    this.#tracer = tracer;
+    this.#parts = parts;
+  }
+
+  /** Made where it is asked for: most traces are not sampled, and need none. */
+  get context(): Context {
+    return trace.setSpan(ROOT_CONTEXT, this.span);
   }
 
   follow(step: string, asked: Promise<unknown>): void {
-    if (!this.span.isRecording()) return;
+    if (!this.isSampled) return;
     const span = this.#tracer.startSpan(step, {}, this.context);
     asked.then(
       () => span.end(),
@@ -95,14 +103,13 @@ class OpenTrace implements RequestTrace {
     readonly model: string;
     readonly outputTokensMax: number;
   }): AskedTrace {
-    if (!this.span.isRecording())
-      return { traceparent: this.#traceparent(this.span), end: () => undefined };
+    if (!this.isSampled) return { traceparent: this.#traceparent(this.span), end: () => undefined };
     const attributes = {
       ...chat,
       "gen_ai.request.model": model,
       "gen_ai.request.max_tokens": outputTokensMax,
       "gen_ai.request.stream": true,
-      ...this.#deployment,
+      ...this.#parts.deployment,
     };
     const options = { kind: SpanKind.CLIENT, attributes };
     const span = this.#tracer.startSpan(`chat ${model}`, options, this.context);
@@ -114,7 +121,7 @@ class OpenTrace implements RequestTrace {
 
   /** Without the caller's `tracestate`, which is text of its own. */
   #traceparent(span: Span): string | null {
-    if (!this.#propagates) return null;
+    if (!this.#parts.propagates) return null;
     const { spanId, traceFlags, traceId } = span.spanContext();
     return `00-${traceId}-${spanId}-0${String(traceFlags & 1)}`;
   }
