@@ -1,6 +1,6 @@
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import type { ReadableLogRecord } from "@opentelemetry/sdk-logs";
-import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
+import { DataPointType, type ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import { expect, test } from "vitest";
 import { Failure } from "../../src/failure.ts";
 import { limits } from "../../src/limits.ts";
@@ -228,13 +228,10 @@ test("a generation is counted by the conventions: each bound belongs to the buck
     metrics
       .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
       .filter(({ descriptor }) => descriptor.name === `gen_ai.${name}`)
-      .flatMap(({ dataPoints }) => dataPoints)
-      .map(({ attributes, value }) => {
-        const { buckets, count, sum } = value as {
-          readonly buckets: { readonly boundaries: number[]; readonly counts: number[] };
-          readonly count: number;
-          readonly sum: number;
-        };
+      .flatMap((metric) =>
+        metric.dataPointType === DataPointType.HISTOGRAM ? metric.dataPoints : [],
+      )
+      .map(({ attributes, value: { buckets, count, sum } }) => {
         expect(buckets.counts).toHaveLength(buckets.boundaries.length + 1);
         const upTo = buckets.counts.flatMap((one, at) =>
           one === 0 ? [] : [buckets.boundaries[at]],
