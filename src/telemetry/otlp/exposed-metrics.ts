@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { emptyResource } from "@opentelemetry/resources";
 import type { MetricsSnapshot } from "../whole-metrics.ts";
-import type { GenAiMetrics } from "./gen-ai.ts";
+import type { GenAiMetrics, Times } from "./gen-ai.ts";
 
 type Exposed = MetricsSnapshot[number];
 /** Of a histogram each sample says which part of it it is. */
@@ -33,12 +33,6 @@ export function produceExposedMetrics(
       return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors: [] };
     },
   };
-}
-
-/** From when to when something was counted. */
-export interface Times {
-  readonly startTime: HrTime;
-  readonly endTime: HrTime;
 }
 
 function metricOf(metric: Exposed, times: Times): readonly MetricData[] {

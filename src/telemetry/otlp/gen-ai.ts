@@ -1,9 +1,8 @@
-import type { Attributes } from "@opentelemetry/api";
+import type { Attributes, HrTime } from "@opentelemetry/api";
 import { AggregationTemporality, DataPointType, type MetricData } from "@opentelemetry/sdk-metrics";
 import { Failure } from "../../failure.ts";
 import type { RequestFacts } from "../events.ts";
 import { timePerTokenMs } from "../service-metrics.ts";
-import type { Times } from "./exposed-metrics.ts";
 
 // The names of the semantic conventions for generative AI. They are not stable, and moved to a repository of their own:
 // names are written out here, as no package has them for good.
@@ -16,6 +15,12 @@ export const chat = {
 
 /** What callers call the model; what they sent is a text of theirs. */
 export const modelForCallers = "service-llm";
+
+/** From when to when something was counted. */
+export interface Times {
+  readonly startTime: HrTime;
+  readonly endTime: HrTime;
+}
 
 /** The metrics of the conventions. */
 export interface GenAiMetrics {
