@@ -248,7 +248,7 @@ describe.skipIf(!postgresTests)("behind its lock on PostgreSQL", () => {
     const { ending, found, seen } = await holding(
       scene,
       [`${others} and request_id = 'req_z' for share`, `${others} for update skip locked`],
-      () => ledger.renew(requests),
+      () => ledger.renew(requests.toReversed()),
     );
     expect(seen).not.toBeNull();
     expect(found).toEqual([{ request_id: "req_a" }]);

@@ -176,17 +176,14 @@ export function* revokeKey(
   return { ...before, revokedAtMs: context.nowMs, version: before.version + 1 };
 }
 
-/** The key with its row locked, behind its account's: requests lock both in that order. */
+/** The key, behind the lock of its account: nothing else changes what operators set of it. */
 function* lockKey(id: string, { nowMs }: ChangeContext): Steps<KeyRecord> {
   yield* ask(
     `select 1 as one from tributary.account
      where id = (select account_id from tributary.api_key where id = $1) for no key update`,
     id,
   );
-  const row = yield* askOne(
-    `select ${keyColumns} from tributary.api_key where id = $1 for no key update`,
-    id,
-  );
+  const row = yield* askOne(`select ${keyColumns} from tributary.api_key where id = $1`, id);
   if (row === null) throw unknownKeyId(id);
   return keyOf(row, nowMs);
 }

@@ -68,7 +68,7 @@ function* keepOne(
     accountId,
   );
   const progress = yield* askOne(
-    "select summed_sequence from tributary.usage_progress where account_id = $1 for no key update",
+    "select summed_sequence from tributary.usage_progress where account_id = $1",
     accountId,
   );
   // Read before the receipts: a statement sees what the statements before it saw, and here all up to this entry.
