@@ -128,6 +128,9 @@ test.each(["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
       );
       // From the first day with a request to the last one.
       expect(stretches).toHaveLength(days);
+      const begins = stretches.map(([day = ""]) => Date.parse(day));
+      const first = Date.parse(charged[0][0]);
+      expect(begins).toEqual(begins.map((_begin, at) => first + at * 86_400_000));
       const spent = stretches.filter(([, amount = ""]) => !amount.startsWith("0 for"));
       expect(spent.map(([day]) => day)).toEqual(charged.map(([day]) => day));
       for (const [at, [, ids]] of charged.entries())

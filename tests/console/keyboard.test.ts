@@ -12,8 +12,10 @@ let browser: Browser;
 let service: ConsoleService;
 let page: Page;
 let token = "";
-/** An answer that goes on. */
-let running: Response;
+/** Of a key that pays. */
+let secret = "";
+/** An answer that goes on, once it has begun. */
+let running: Response | null = null;
 /** Ids that places name. */
 const ids: Record<string, string> = {};
 
@@ -40,19 +42,9 @@ beforeAll(async () => {
   await ask("/webhooks", { url: "http://127.0.0.1:9/" });
   const rests = await ask("/webhooks", { url: "http://127.0.0.1:9/rests" });
   await ask(`/webhooks/${rests.id}`, { status: "paused" }, "PATCH");
-  const generate = (stream: boolean): Promise<Response> =>
-    fetch(`${service.url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key.secret ?? ""}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }], stream }),
-    });
+  secret = key.secret ?? "";
   const answer = await generate(false);
   await answer.text();
-  service.deployment.answerNext(
-    { type: "write", bytes: chunk({ content: "Endless" }) },
-    { type: "hang" },
-  );
-  running = await generate(true);
   ids["account"] = account.id;
   ids["granted"] = granted.id;
   ids["disabled"] = disabled.id;
@@ -66,9 +58,26 @@ beforeAll(async () => {
 afterEach(inspectPages);
 afterAll(async () => {
   await browser.close();
-  await running.body?.cancel();
+  await running?.body?.cancel();
   await service[Symbol.asyncDispose]();
 });
+
+function generate(stream: boolean): Promise<Response> {
+  return fetch(`${service.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }], stream }),
+  });
+}
+
+/** Only when it is needed: a deployment that is silent for minutes is given up. */
+async function beginEndlessAnswer(): Promise<void> {
+  service.deployment.answerNext(
+    { type: "write", bytes: chunk({ content: "Endless" }) },
+    { type: "hang" },
+  );
+  running = await generate(true);
+}
 
 async function ask(
   path: string,
@@ -105,6 +114,7 @@ const dialogs: readonly (readonly [place: string, openers: readonly (string | Re
 
 test.each(dialogs)("the dialogs of %s (%#)", async (place, openers) => {
   const path = place.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "");
+  if (place === "running") await beginEndlessAnswer();
   await visitPlace(page, `${service.operatorUrl}/#/${path}`);
   for (const name of openers) {
     const opener = page.getByRole("button", { name, exact: true });
