@@ -72,5 +72,4 @@ test.skipIf(!postgresTests)(
     expect(Number(opened?.["count"])).toBeGreaterThan(3);
     expect(Number(opened?.["count"])).toBeLessThanOrEqual(10);
   },
-  30_000,
 );
