@@ -15,7 +15,7 @@ const [browser, service] = await Promise.all([
 const { token } = await service.newOperator("owner");
 const [account] = await service.list("account");
 const { page } = await openPage(browser, { width: 1200, dark: false });
-await page.setViewportSize({ width: 1200, height: 660 });
+await page.setViewportSize({ width: 1200, height: 620 });
 const headers = { authorization: `Bearer ${token}` };
 await fetch(`${service.operatorUrl}/api/v1/verify`, { method: "POST", headers });
 await page.goto(service.operatorUrl);
