@@ -162,10 +162,12 @@ const emptySource = {
 
 describe.skipIf(!postgresTests)("behind its lock on PostgreSQL", () => {
   let server: Databases;
+  let url: string;
   let scene: Scene & Filled;
   beforeAll(async () => {
     server = await openPostgresDatabases();
-    const opened = await openScene(await server.createLedger("locks"));
+    url = await server.createLedger("locks");
+    const opened = await openScene(url);
     scene = Object.assign(opened, await fillScene(opened));
   });
   afterAll(async () => {
@@ -200,11 +202,11 @@ describe.skipIf(!postgresTests)("behind its lock on PostgreSQL", () => {
   });
 
   test("a ledger is moved, and what is first in it is made, where nothing else is made meanwhile", async () => {
-    const url = await server.createLedger("locks_first");
-    await using other = await openScene(url);
+    const target = await server.createLedger("locks_first");
+    await using other = await openScene(target);
     const made = `insert into tributary.account (id, name, status, created_at_ms, balance_nanos, held_nanos, running, entries)
       values ('acct_1', 'a', 'active', 1, 0, 0, 0, 0)`;
-    const moving = await holding(other, made, () => moveRows({ url }, emptySource));
+    const moving = await holding(other, made, () => moveRows({ url: target }, emptySource));
     expect(moving.seen).toMatchObject({ written: [] });
     expect(await moving.ending).toMatchObject({ status: "fulfilled" });
     const lock = `select pg_advisory_xact_lock(${advisory.first})`;
@@ -230,23 +232,29 @@ describe.skipIf(!postgresTests)("behind its lock on PostgreSQL", () => {
   });
 
   test("leases are renewed in the order of their accounts, in which settlements lock them", async () => {
-    const { ledger } = scene;
+    // The order of a plan by an index would be that of the accounts by itself.
+    const off = ["jit", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan"];
+    const plan = off.map((one) => `-c ${one}=off`);
+    await using other = await openScene(`${url}&options=${encodeURIComponent(plan.join(" "))}`);
+    const { ledger } = other;
     const accounts = await Promise.all(
       ["a", "b"].map((name) => ledger.createAccount(name, 10n ** 9n)),
     );
+    // They are made, asked for and named in the other order.
     const requests = ["req_z", "req_a"] as const;
     for (const [at, id] of accounts
       .map((one) => one.id)
       .toSorted()
+      .toReversed()
       .entries()) {
       const { secret } = await ledger.createKey(id, "web");
       const caller = await ledger.authorize(secret, false);
-      await ledger.admit(orderOf(caller, { requestId: requests[at] ?? "req_" }));
+      await ledger.admit(orderOf(caller, { requestId: requests[1 - at] ?? "req_" }));
     }
     const others =
       "select request_id from tributary.reservation where request_id in ('req_z', 'req_a')";
     const { ending, found, seen } = await holding(
-      scene,
+      other,
       [`${others} and request_id = 'req_z' for share`, `${others} for update skip locked`],
       () => ledger.renew(requests.toReversed()),
     );
