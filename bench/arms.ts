@@ -100,7 +100,7 @@ export async function openTributary(
   const { synchronous } = settings;
   const name = settings.name ?? synchronous;
   const startMs = performance.now();
-  const program = join(settings.checkout ?? programPath(".."), "src/cli/main.ts");
+  const program = startOf(settings.checkout ?? programPath(".."));
   const child = startProgram(process.execPath, [program, "serve"], {
     core: settings.everyCore === true ? `${otherCore},${gatewayCore}` : gatewayCore,
     folder,
@@ -142,6 +142,15 @@ export async function openTributary(
     processIds: () => processTree(child.pid ?? 0),
     [Symbol.asyncDispose]: () => stop(child),
   };
+}
+
+/** What `npm start` runs in a checkout. */
+function startOf(checkout: string): string {
+  const text = readFileSync(join(checkout, "package.json"), "utf8");
+  const { scripts } = JSON.parse(text) as { readonly scripts: Readonly<Record<string, string>> };
+  const program = /\bnode (\S+) serve$/.exec(scripts["start"] ?? "")?.[1];
+  if (program === undefined) throw new Error(`${checkout}: npm start is not "node FILE serve"`);
+  return join(checkout, program);
 }
 
 function isFirst(line: Readonly<Record<string, unknown>>): boolean {

@@ -220,7 +220,7 @@ function newKey(folder: string, name: string): string {
     JSON.parse(
       execFileSync(
         process.execPath,
-        [fileURLToPath(new URL("../src/cli/main.ts", import.meta.url)), ...values, "--json"],
+        [fileURLToPath(new URL("../src/cli/tributary.cjs", import.meta.url)), ...values, "--json"],
         {
           cwd: folder,
           env: {

@@ -46,7 +46,7 @@ const loadMs = 120_000;
 
 /** Starts it on a fresh data folder, with the default model from the cache folder. */
 export async function openService(folder: string, cacheDir: string): Promise<ServiceArm> {
-  const child = spawn(process.execPath, [path("../src/cli/main.ts"), "serve"], {
+  const child = spawn(process.execPath, [path("../src/cli/tributary.cjs"), "serve"], {
     env: {
       ...process.env,
       TRIBUTARY_PORT: "0",

@@ -61,7 +61,7 @@ process.stdout.write(
 
 function newToken(): string {
   const words = [
-    programPath("../src/cli/main.ts"),
+    programPath("../src/cli/tributary.cjs"),
     "operator",
     "create",
     "bench",

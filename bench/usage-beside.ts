@@ -112,7 +112,7 @@ async function startService(parts: {
   readonly folder: string;
   readonly origin: string;
 }): Promise<{ readonly arm: Arm; readonly operators: string }> {
-  const child = startProgram(process.execPath, [programPath("../src/cli/main.ts"), "serve"], {
+  const child = startProgram(process.execPath, [programPath("../src/cli/tributary.cjs"), "serve"], {
     core: `${otherCore},${gatewayCore}`,
     folder: parts.folder,
     environment: {

@@ -1,19 +1,7 @@
-import { constants, enableCompileCache } from "node:module";
-import { join } from "node:path";
-import { cacheFolder, homeFolder } from "../config/cache-folder.ts";
 import { processEnvironment, readEnvironment } from "../config/environment.ts";
 import type { Output, Shell } from "./command.ts";
 import { onePress } from "./one-press.ts";
 import { runCommandLine } from "./run-command.ts";
-
-// Compiling is most of a start. Kept among this user's own files: from a folder that others may write to, their code
-// could be loaded. Where there is none, every start compiles.
-const { platform } = process;
-const cache = cacheFolder({ environment: processEnvironment(), platform, home: homeFolder() });
-const compiled = join(cache, "compiled");
-// Threads, and processes that are started, have a part in it by Node's own variable alone.
-if (enableCompileCache(compiled).status === constants.compileCacheStatus.ENABLED)
-  Object.assign(processEnvironment(), { NODE_COMPILE_CACHE: compiled });
 
 const folder = process.cwd();
 

@@ -24,5 +24,24 @@ if (Number(node.split(".")[0]) < majorMin) {
   );
   process.exitCode = 1;
 } else {
+  keepCompiled();
   void import(inClone ? "./main.ts" : "./main.js");
+}
+
+/**
+ * Compiling is most of a start, and before any TypeScript is loaded: what is found compiled is not stripped of its types,
+ * for which Node would load a compiler of 30 MiB. Kept among this user's own files: from a folder that others may write
+ * to, their code could be loaded. Where there is none, every start compiles.
+ */
+function keepCompiled() {
+  const { constants, enableCompileCache } = require("module");
+  const { cacheFolder, homeFolder } = require("../config/cache-folder.cjs");
+  const { env, platform } = process;
+  const compiled = join(
+    cacheFolder({ environment: env, platform, home: homeFolder() }),
+    "compiled",
+  );
+  // Threads, and processes that are started, have a part in it by Node's own variable alone.
+  if (enableCompileCache(compiled).status === constants.compileCacheStatus.ENABLED)
+    env.NODE_COMPILE_CACHE = compiled;
 }

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import type { CertificateFiles } from "../network/certificate.ts";
 import { isProxyName } from "../network/client-address.ts";
-import { cacheFolder, homeFolder } from "./cache-folder.ts";
+import { cacheFolder, homeFolder } from "./cache-folder.cjs";
 import { type Environment, type VariableName } from "./environment.ts";
 import { type ReadText, type SettingProblem, SettingReader } from "./setting-reader.ts";
 import { findUnknownSettings, isServiceAddress } from "./unknown-settings.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openRecordingShell } from "./recording-shell.ts";
 
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
+const main = join(import.meta.dirname, "../../src/cli/tributary.cjs");
 let folder = "";
 let run = openRecordingShell("");
 

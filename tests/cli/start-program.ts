@@ -7,7 +7,7 @@ import { inspectWith } from "../wire/watch-answers.ts";
 
 inspectWith(openAnswerCheck);
 
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
+const main = join(import.meta.dirname, "../../src/cli/tributary.cjs");
 
 // Shorter than a test may take: a test that is stopped from outside would leave its process behind.
 const usualLifeMs = 110_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cacheFolder, homeFolder } from "../../src/config/cache-folder.ts";
+import { cacheFolder, homeFolder } from "../../src/config/cache-folder.cjs";
 
 describe("the cache folder follows the platform's convention", () => {
   it.each([

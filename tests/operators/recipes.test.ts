@@ -180,7 +180,7 @@ describe("the recipes of docs/operator-api.md", () => {
 
   test("Disaster recovery", async () => {
     const recovery = all.find(({ title }) => title.startsWith("Disaster recovery"));
-    const program = `${process.execPath} ${join(import.meta.dirname, "../../src/cli/main.ts")}`;
+    const program = `${process.execPath} ${join(import.meta.dirname, "../../src/cli/tributary.cjs")}`;
     const script = `npm run -s tributary -- account create shop --credit 10\n${recovery?.script ?? ""}`;
     const cwd = await mkdtemp(join(folder, "recovery-"));
     const shown = script.replaceAll("npm run -s tributary --", program);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const program = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../src/cli/tributary.cjs", import.meta.url));
 
 /** One replica of the service; the process behind it may be killed and started again. */
 export interface Replica extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { cacheFolder } from "../../../src/config/cache-folder.ts";
+import { cacheFolder } from "../../../src/config/cache-folder.cjs";
 import { installInto } from "../../agents/install.ts";
 
 /** A program to run, with its words; the first is the program. */

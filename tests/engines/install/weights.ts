@@ -10,7 +10,7 @@ export const templatesFolder = join(import.meta.dirname, "../templates");
 
 /** Downloads the weights of the embedded engine's default where they are not there yet; gives the path of the file. */
 export function installWeights(): string {
-  const pull = ["src/cli/main.ts", "model", "pull", "smollm2-135m-instruct", "--json"];
+  const pull = ["src/cli/tributary.cjs", "model", "pull", "smollm2-135m-instruct", "--json"];
   const told = execFileSync(process.execPath, pull, { cwd: root, encoding: "utf8" });
   const [model] = JSON.parse(told) as readonly { readonly path: string }[];
   if (model === undefined) throw new Error(`no weights: ${told}`);
