@@ -1,6 +1,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "../../src/ledger/ledger.ts";
+import { limits } from "../../src/limits.ts";
 import { mayPass, storeFault } from "../../src/ledger/postgres/fault.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import type { StartWait } from "../../src/ledger/postgres/await-server.ts";
@@ -115,6 +116,30 @@ describe.skipIf(!postgresTests)("PostgreSQL that fails", () => {
     );
     expect((await other.showAccount(caller.accountId)).heldNanos).toBe(3n * 1_400_000n);
     expect((await ledger.authorize(caller.secret, false)).rate.remaining).toBe(599);
+  });
+
+  test.each([
+    ["a refusal that is lost, and asked for again while its ticket would count, stays one", -1],
+    ["an admission that is asked for again when its ticket would count no more is decided anew", 0],
+  ])("%s", async (_what, beyondMs) => {
+    const database = `ledger_${String((databases += 1))}`;
+    await using proxy = await openProxy(server);
+    let nowMs = 1_700_000_000_000;
+    const now = (): number => nowMs;
+    const url = await server.createDatabase(database);
+    await using ledger = await open(proxy.url(database), { connections: 1, now });
+    await using other = await open(url, { now });
+    const caller = await firstCaller(ledger);
+    for (const n of [1, 2, 3, 4])
+      await ledger.admit(orderOf(caller, { requestId: `req_${String(n)}` }));
+    const fifth = await ledger.authorize(caller.secret, true);
+    proxy.loseNextAnswer(async () => {
+      nowMs += limits.rateWindowMs + beyondMs;
+      await other.settle(settlementOf(orderOf(caller, { requestId: "req_1" })));
+    });
+    expect(await refusal(ledger.admit(orderOf(fifth, { requestId: "req_5" })))).toBe(
+      beyondMs < 0 ? "too_many_concurrent" : "done",
+    );
   });
 
   test("while the server is away callers are told so, and a settlement waits for it", async () => {

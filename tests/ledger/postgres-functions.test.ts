@@ -37,6 +37,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0028-archives": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0029-usage-of-weeks": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0030-looks-in-time": "541e29efb936e141bdadef29c9addd7803e01d34943078f4df9ba7a923f2f57a",
+  "0031-asked-again-late": "8276b39d7e82143e95b292dbc38ce77e603afcc77febfaf2d283039580ee94c9",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {

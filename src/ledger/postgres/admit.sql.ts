@@ -1,3 +1,4 @@
+import { limits } from "../../limits.ts";
 import { joinPrice } from "../price-list.ts";
 import { planned } from "./accounts.sql.ts";
 
@@ -132,8 +133,9 @@ begin
         select min(case when r.lease_until_ms - _now > coalesce(r.lease_ms, _lease_ms) / 2.0 then 0
             else greatest(r.lease_until_ms - _now, 0) end)
           from tributary.reservation r where r.account_id = _account and r.state = 'open') end;
-    -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal.
-    elsif _one.repeated and _one.ticket is not null and not exists (select 1 from tributary.rate_ticket t
+    -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal, which
+    -- took it away. Of one that has left its window meanwhile nothing can be said, and the request is decided anew.
+    elsif _one.repeated and abs(_now - _one.ticket_at_ms) < ${String(limits.rateWindowMs)} and not exists (select 1 from tributary.rate_ticket t
         where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
       verdict := 'concurrent';
       granted := _one.slots;

@@ -66,4 +66,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0028-archives", oldest: 7, sql: archives },
   { name: "0029-usage-of-weeks", oldest: 7, sql: usageOfWeeks },
   { name: "0030-looks-in-time", oldest: 7, sql: null },
+  { name: "0031-asked-again-late", oldest: 7, sql: null },
 ];
