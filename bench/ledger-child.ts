@@ -1,7 +1,5 @@
 import { once } from "node:events";
-import { join } from "node:path";
-import type { openPostgresLedger as openPostgres } from "../src/ledger/postgres/postgres-ledger.ts";
-import { importLedger } from "./import-ledger.ts";
+import { importPostgresLedger, importSqliteLedger } from "./import-ledger.ts";
 import {
   type Load,
   makeKeys,
@@ -48,14 +46,11 @@ function cpuMs(): number {
 
 async function open({ address, checkout }: LedgerOrder) {
   if (!address.startsWith("postgres:")) {
-    const { openSqliteLedger } = await importLedger(checkout);
+    const { openSqliteLedger } = await importSqliteLedger(checkout);
     const settings = { path: address, synchronous: "full", ...rules } as const;
     return openSqliteLedger(settings, { now: Date.now, serves: true });
   }
-  const module = join(checkout, "src/ledger/postgres/postgres-ledger.ts");
-  const { openPostgresLedger } = (await import(module)) as {
-    readonly openPostgresLedger: typeof openPostgres;
-  };
+  const { openPostgresLedger } = await importPostgresLedger(checkout);
   return openPostgresLedger({ url: address, ...rules }, {});
 }
 

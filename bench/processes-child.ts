@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { importLedger } from "./import-ledger.ts";
+import { importSqliteLedger } from "./import-ledger.ts";
 
 // One of several services on one ledger file, without HTTP: its callers are admitted and settled one request after
 // another. Its order comes as a message, and so do the start and what was measured.
@@ -29,7 +29,7 @@ const rules = {
 };
 
 const [order] = (await once(process, "message")) as [ServiceOrder];
-const { openSqliteLedger } = await importLedger(order.checkout);
+const { openSqliteLedger } = await importSqliteLedger(order.checkout);
 const settings = { path: order.path, synchronous: "full", ...rules } as const;
 const ledger = await openSqliteLedger(settings, { now: Date.now, serves: true });
 process.send?.("open");

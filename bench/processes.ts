@@ -8,7 +8,7 @@ import { programPath } from "./children.ts";
 import { buildRequest, openConnections, percentile, runStream } from "./load.ts";
 import { markdown } from "./markdown.ts";
 import { cpuSeconds } from "./process-usage.ts";
-import { importLedger } from "./import-ledger.ts";
+import { importSqliteLedger } from "./import-ledger.ts";
 import type { ServiceFigures, ServiceOrder } from "./processes-child.ts";
 import { spread } from "./report.ts";
 
@@ -121,7 +121,7 @@ async function makeKeys(
   path: string,
   services: number,
 ): Promise<readonly string[][]> {
-  const { openSqliteLedger } = await importLedger(checkout);
+  const { openSqliteLedger } = await importSqliteLedger(checkout);
   const rules = {
     prices: { inputNanosPerMillion: 1n, outputNanosPerMillion: 1n },
     concurrencyPerAccount: 1,
