@@ -52,6 +52,16 @@ const everyScenario: readonly Scenario[] = [
   ...[1, 4, 16].map((kibibytes) => burst(`burst-${String(kibibytes)}`, kibibytes * 1_024)),
 ];
 
+/** What `--only`, `--scenarios` and `--formats` may name. */
+export function namesOf(withPeers: boolean): Record<"arms" | "scenarios" | "formats", string[]> {
+  const arms = ["direct", "nginx", "floor", "floor-without-http", "sqlite", "postgres"];
+  return {
+    arms: withPeers ? [...arms, ...peers.map(({ name }) => name)] : arms,
+    scenarios: [...new Set(everyScenario.map(({ name }) => name)), "bodies"],
+    formats: formats.map(({ name }) => name),
+  };
+}
+
 /** Measures the arms in turn and prints the tables of docs/performance.md. */
 export async function benchArms(bench: ArmBench): Promise<void> {
   await using stack = new AsyncDisposableStack();

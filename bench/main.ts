@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { benchArms, checkRatios } from "./arm-bench.ts";
+import { benchArms, checkRatios, namesOf } from "./arm-bench.ts";
 
 const usage = `npm run bench [-- WHAT] [OPTIONS]
   (nothing)        requests, chunks and memory, arm beside arm
@@ -16,22 +16,11 @@ const usage = `npm run bench [-- WHAT] [OPTIONS]
 --requests N (of each of the ledger's callers in a round; --only sqlite,postgres)
 --smoke            a short round, for CI`;
 
-const { positionals, values } = parseArgs({
-  options: {
-    smoke: { type: "boolean", default: false },
-    only: { type: "string" },
-    scenarios: { type: "string" },
-    formats: { type: "string" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    minutes: { type: "string" },
-    against: { type: "string" },
-    requests: { type: "string" },
-  },
-  allowPositionals: true,
-});
+const { positionals, values } = readArguments();
 const { smoke } = values;
 const [what, name] = positionals;
+const names = namesOf(what === "peers");
+if (values.help) refuse(null);
 if (what === "engine") {
   const { benchEngine } = await import("./engine.ts");
   await benchEngine({ smoke, cacheDir: null });
@@ -70,31 +59,71 @@ if (what === "engine") {
       against: values.against,
       rounds: positive(values.rounds, 10),
       requests: positive(values.requests, 100),
-      stores: list(values.only) ?? ["sqlite", "postgres"],
+      stores: list("--only", values.only, ["sqlite", "postgres"]) ?? ["sqlite", "postgres"],
     });
 } else if (what === undefined && smoke) {
   await checkRatios();
 } else if (what === undefined || what === "peers" || what === "telemetry") {
   await benchArms({
     peers: what === "peers",
-    only: list(values.only),
-    scenarios: list(values.scenarios),
-    formats: list(values.formats) ?? (what === "peers" ? null : ["chat"]),
+    only: list("--only", values.only, names.arms),
+    scenarios: list("--scenarios", values.scenarios, names.scenarios),
+    formats:
+      list("--formats", values.formats, names.formats) ?? (what === "peers" ? null : ["chat"]),
     rounds: positive(values.rounds, 6),
     seconds: positive(values.seconds, what === "peers" ? 1 : 2),
     minutes: positive(values.minutes, 18),
     against: values.against ?? null,
     telemetry: what === "telemetry",
   });
-} else throw new Error(usage);
+} else refuse(`There is no ${what}.`);
 process.exit();
 
-function list(value: string | undefined): readonly string[] | null {
-  return value?.split(",") ?? null;
+function readArguments() {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  try {
+    return parseArgs({
+      options: {
+        help: flag,
+        smoke: flag,
+        only: text,
+        scenarios: text,
+        formats: text,
+        rounds: text,
+        seconds: text,
+        minutes: text,
+        against: text,
+        requests: text,
+      },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The names of an option, each of them one that there is; null where it is not given. */
+function list(
+  option: "--only" | "--scenarios" | "--formats",
+  value: string | undefined,
+  known: readonly string[],
+): readonly string[] | null {
+  const names = value?.split(",") ?? null;
+  for (const one of names ?? [])
+    if (!known.includes(one)) refuse(`${option}: there is no ${one}, but ${known.join(", ")}.`);
+  return names;
 }
 
 function positive(value: string | undefined, otherwise: number): number {
   const number = Number(value ?? otherwise);
-  if (!(number > 0)) throw new Error(usage);
+  if (!(number > 0)) refuse(`${String(value)} is not a number above 0.`);
   return number;
+}
+
+/** Ends the process with what can be asked for, as help or beside what was wrong. */
+function refuse(wrong: string | null): never {
+  if (wrong === null) console.log(usage);
+  else console.error(`${wrong}\n\n${usage}`);
+  process.exit(wrong === null ? 0 : 2);
 }
