@@ -159,6 +159,36 @@ test("a page without live figures gives the connection back", async () => {
   await page.getByText("3,000 run.").waitFor();
 });
 
+test("a point of a plot that is looked at stays so while figures come anew, and in other colours", async () => {
+  const page = await watched.page.context().newPage();
+  await page.clock.install();
+  await page.goto(service.operatorUrl);
+  const plot = page.locator(".plot", { has: page.getByText("Requests", { exact: true }) });
+  await plot.locator(".u-over").hover({ position: { x: 20, y: 50 } });
+  const shown = plot.locator("figcaption");
+  expect(await shown.locator(".plot-when").textContent()).toMatch(/^\d{4}-\d\d-\d\d /u);
+  await shown.evaluate(keepTexts);
+  const answer = await beginAnswer();
+  await runs(page, runningBefore + 1);
+  await answer.release();
+  await runs(page, runningBefore);
+  const last = plot.locator("tbody td").last();
+  const before = await last.textContent();
+  await page.clock.fastForward(30_000);
+  await expect.poll(() => last.textContent()).not.toBe(before);
+  const drawn = await plot.locator("canvas").evaluateHandle((canvas) => canvas);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForFunction((canvas) => !canvas.isConnected, drawn);
+  // What follows from it is there after two frames.
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  await page.evaluate(frame);
+  await page.evaluate(frame);
+  expect(await page.evaluate(() => (globalThis as { texts?: readonly string[] }).texts)).toEqual(
+    [],
+  );
+  await page.close();
+});
+
 test("what another tab says of now is kept by one that does not know the rows yet", async () => {
   const own = await openPage(browser);
   await own.page.goto(`${service.operatorUrl}/healthz`);
@@ -173,6 +203,17 @@ test("what another tab says of now is kept by one that does not know the rows ye
 
 function isLive(request: Request): boolean {
   return new URL(request.url()).pathname === "/api/v1/live";
+}
+
+/** Runs in the browser: what an element says after it has said something else. */
+function keepTexts(element: Element): void {
+  const texts: string[] = [];
+  Object.assign(globalThis, { texts });
+  new MutationObserver(() => texts.push(element.textContent)).observe(element, {
+    characterData: true,
+    childList: true,
+    subtree: true,
+  });
 }
 
 /** Runs in the browser: has the lock of the tab that leads, and tells one that asks what happens now before what runs. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
 import { dayText, timeText } from "../words.ts";
 
@@ -52,25 +52,28 @@ export function Plot({
   const place = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number | null>(null);
   const chosen = useRef<number | null>(null);
-  const pointsPerStretch = level || widthMs === 0 ? 1 : 2;
+  const stretchMs = level ? 0 : widthMs;
+  const data = useMemo(() => dataOf(times, series, stretchMs), [times, series, stretchMs]);
+  const drawn = useRef<UPlot | null>(null);
+  const isEmpty = times.length === 0;
+  const lines = series.map(({ name, tone }) => `${name} ${String(tone)}`).join();
   useEffect(() => {
     const element = place.current;
-    if (element === null || times.length === 0) return;
-    const draw = (): UPlot =>
-      new UPlot(
-        optionsOf(element, { series, height, format, level, widthMs, choose: choose }),
-        dataOf(times, series, pointsPerStretch === 1 ? 0 : widthMs),
-        element,
-      );
+    if (element === null || isEmpty) return;
     const choose = (found: number | null): void => {
-      const index = found === null || pointsPerStretch === 1 ? found : Math.floor(found / 2);
+      const index = found === null || stretchMs === 0 ? found : Math.floor(found / 2);
       chosen.current = index;
       setAt(index);
     };
-    let plot = draw();
+    const draw = (shown: UPlot.AlignedData, pointer: Pointer): UPlot => {
+      const given = { series, height, format, level, widthMs, pointer, choose };
+      return (drawn.current = new UPlot(optionsOf(element, given), shown, element));
+    };
+    let plot = draw(data, outside);
     const again = (): void => {
+      const { cursor, data: shown } = plot;
       plot.destroy();
-      plot = draw();
+      plot = draw(shown, { left: cursor.left ?? outside.left, top: cursor.top ?? outside.top });
     };
     const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
     watch.observe(element);
@@ -82,8 +85,13 @@ export function Plot({
       dark.removeEventListener("change", again);
       removeEventListener("theme", again);
       plot.destroy();
+      drawn.current = null;
     };
-  }, [times, series, height, level, widthMs]);
+  }, [isEmpty, lines, height, level, widthMs]);
+  // The same plot has newer values: a point that is looked at stays so, as the pointer has not moved.
+  useEffect(() => {
+    if (drawn.current !== null && drawn.current.data !== data) drawn.current.setData(data);
+  }, [data]);
   const follow = (): void => {
     const ms = chosen.current === null ? undefined : times[chosen.current];
     if (ms !== undefined && linkOf !== undefined) location.hash = linkOf(ms).slice(1);
@@ -177,6 +185,13 @@ function sayValue(value: number | null | undefined, say: (value: number) => stri
   return value === null || value === undefined ? "–" : say(value);
 }
 
+/** Where the pointer is in a plot, in pixels. */
+interface Pointer {
+  readonly left: number;
+  readonly top: number;
+}
+const outside: Pointer = { left: -10, top: -10 };
+
 /** A stretch is drawn from its begin to its end, also before one of which nothing is known: two points each. */
 function dataOf(
   times: readonly number[],
@@ -199,6 +214,7 @@ function optionsOf(
     readonly level: boolean;
     readonly widthMs: number;
     readonly format: (value: number) => string;
+    readonly pointer: Pointer;
     readonly choose: (index: number | null) => void;
   },
 ): UPlot.Options {
@@ -215,7 +231,7 @@ function optionsOf(
     legend: { show: false },
     // Points of a day are of days of UTC, and so are the days below them.
     ...(given.widthMs >= dayMs ? { tzDate: utcDate } : {}),
-    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    cursor: { ...given.pointer, y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { y: { range: (_plot, low, high) => rangeOf(low, high, given.level) } },
     axes: [
       {

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Usage } from "../api/types.ts";
 import { Figure, Figures } from "../components/page.tsx";
-import { Plot } from "../components/plot.tsx";
+import { Plot, type Series } from "../components/plot.tsx";
 import { textOf, unitsOf } from "../exact.ts";
 import { linkTo } from "../place.ts";
 import { type RangeName, ranges } from "../time-ranges.ts";
@@ -39,13 +40,16 @@ const endings = [
   ["failed", 4, ["failed", "lease_lost"]],
 ] as const satisfies readonly (readonly [string, number, readonly Counted[]])[];
 
-function chargedText(rows: readonly Usage[]): string {
-  return creditText(
-    textOf(
-      rows.reduce((total, row) => total + unitsOf(row.charged, 9), 0n),
-      9,
-    ),
-  );
+/** Plots of how many: their titles, and what is plotted. */
+const counts = [
+  ["Requests", "requests"],
+  ["How they ended", "endings"],
+  ["Tokens in", "input"],
+  ["Tokens out", "output"],
+] as const;
+
+function chargedOf(rows: readonly Usage[]): bigint {
+  return rows.reduce((total, row) => total + unitsOf(row.charged, 9), 0n);
 }
 
 /** The sums of all rows. */
@@ -80,6 +84,40 @@ function greater(one: number | null, other: number | null): number | null {
   return one === null || (other !== null && other > one) ? other : one;
 }
 
+/** What is plotted of rows: in each plot a value for each stretch. */
+function plottedOf(rows: readonly Usage[], buckets: readonly number[], by: "hour" | "day") {
+  const rowsOf = buckets.map((begin) => rows.filter((row) => beginOf(row, by) === begin));
+  const column = (...names: readonly Counted[]): readonly number[] =>
+    rowsOf.map((all) =>
+      all.reduce((total, row) => names.reduce((part, name) => part + row[name], total), 0),
+    );
+  // A stretch has one row, unless what is shown is of several accounts: the slowest of them then.
+  const latency = (name: Latency): readonly (number | null)[] =>
+    rowsOf.map((all) => all.reduce<number | null>((most, row) => greater(most, row[name]), null));
+  const charged = rowsOf.map((all) => chargedOf(all));
+  return {
+    credit: [
+      {
+        name: "charged",
+        tone: 2,
+        values: charged.map((nanos) => Number(nanos) / 1e9),
+        texts: charged.map((nanos) => creditText(textOf(nanos, 9))),
+      },
+    ],
+    requests: [{ name: "ended", tone: 1, values: column("requests") }],
+    endings: endings.map(([name, tone, members]) => ({ name, tone, values: column(...members) })),
+    input: [
+      { name: "input", tone: 1, values: column("input_tokens") },
+      { name: "of it cached", tone: 3, values: column("cached_input_tokens") },
+    ],
+    output: [{ name: "output", tone: 4, values: column("output_tokens") }],
+    latencies: latencies.map(([median, slow]) => [
+      { name: "p50", tone: 1, values: latency(median) },
+      { name: "p95", tone: 2, values: latency(slow) },
+    ]),
+  } as const satisfies Readonly<Record<string, readonly (Series | readonly Series[])[]>>;
+}
+
 /** What was used over a time: the sums, and a plot of each. */
 export function UsagePlots({
   buckets,
@@ -100,21 +138,10 @@ export function UsagePlots({
   readonly empty: ComponentChildren;
 }) {
   const { by, widthMs } = ranges[range];
-  const allCharged = chargedText(rows);
-  const rowsOf = buckets.map((begin) => rows.filter((row) => beginOf(row, by) === begin));
-  const column = (...names: readonly Counted[]): readonly number[] =>
-    rowsOf.map((all) =>
-      all.reduce((total, row) => names.reduce((part, name) => part + row[name], total), 0),
-    );
-  // A stretch has one row, unless what is shown is of several accounts: the slowest of them then.
-  const latency = (name: Latency): readonly (number | null)[] =>
-    rowsOf.map((all) => all.reduce<number | null>((most, row) => greater(most, row[name]), null));
-  const charged = buckets.map((begin) =>
-    rows
-      .filter((row) => beginOf(row, by) === begin)
-      .reduce((total, row) => total + unitsOf(row.charged, 9), 0n),
-  );
+  // The page is drawn anew whenever something happens; what is plotted is so when it is asked for anew.
+  const plotted = useMemo(() => plottedOf(rows, buckets, by), [rows, buckets, by]);
   if (rows.length === 0) return <>{empty}</>;
+  const charged = creditText(textOf(chargedOf(rows), 9));
   const shared = {
     times: buckets,
     widthMs,
@@ -129,69 +156,34 @@ export function UsagePlots({
   };
   return (
     <>
-      <UsageFigures rows={rows} charged={allCharged} />
+      <UsageFigures rows={rows} charged={charged} />
       <div class="plots">
         <Plot
           {...shared}
           title="Credit"
           format={shortCount}
-          whole={[allCharged]}
-          series={[
-            {
-              name: "charged",
-              tone: 2,
-              values: charged.map((nanos) => Number(nanos) / 1e9),
-              texts: charged.map((nanos) => creditText(textOf(nanos, 9))),
-            },
-          ]}
+          whole={[charged]}
+          series={plotted.credit}
         />
         {children}
-        <Plot
-          {...shared}
-          title="Requests"
-          format={shortCount}
-          exact={countText}
-          series={[{ name: "ended", tone: 1, values: column("requests") }]}
-        />
-        <Plot
-          {...shared}
-          title="How they ended"
-          format={shortCount}
-          exact={countText}
-          series={endings.map(([name, tone, members]) => ({
-            name,
-            tone,
-            values: column(...members),
-          }))}
-        />
-        <Plot
-          {...shared}
-          title="Tokens in"
-          format={shortCount}
-          exact={countText}
-          series={[
-            { name: "input", tone: 1, values: column("input_tokens") },
-            { name: "of it cached", tone: 3, values: column("cached_input_tokens") },
-          ]}
-        />
-        <Plot
-          {...shared}
-          title="Tokens out"
-          format={shortCount}
-          exact={countText}
-          series={[{ name: "output", tone: 4, values: column("output_tokens") }]}
-        />
-        {latencies.map(([median, slow], at) => (
+        {counts.map(([title, name]) => (
           <Plot
-            key={median}
+            key={name}
+            {...shared}
+            title={title}
+            format={shortCount}
+            exact={countText}
+            series={plotted[name]}
+          />
+        ))}
+        {plotted.latencies.map((series, at) => (
+          <Plot
+            key={at}
             {...shared}
             title={at === 0 ? "Time to first output" : "Time to the end"}
             format={durationText}
             whole={["", ""]}
-            series={[
-              { name: "p50", tone: 1, values: latency(median) },
-              { name: "p95", tone: 2, values: latency(slow) },
-            ]}
+            series={series}
           />
         ))}
       </div>
