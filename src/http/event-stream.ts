@@ -47,6 +47,10 @@ export function openEventStream(
     if (body === null || frames === "" || response.destroyed) return;
     writtenAtMs = monotonicMs();
     body.write(frames);
+    pauseWhenFull();
+  }
+
+  function pauseWhenFull(): void {
     if (paused || response.writableLength <= limits.streamBufferedBytesMax) return;
     paused = true;
     parts.source.pause();
@@ -75,7 +79,7 @@ export function openEventStream(
     open(frames) {
       if (body !== null || response.destroyed) return;
       response.writeHead(200, streamHeaders);
-      body = openBody(response);
+      body = openBody(response, pauseWhenFull);
       response.on("drain", onDrain);
       response.socket?.setNoDelay(true);
       write(frames);
@@ -103,18 +107,60 @@ interface Body {
  * are made here, one string and one write each: 48 µs of CPU a paced chunk instead of 59. Setting `chunkedEncoding` is
  * no documented use of it; a Node that made chunks all the same would fail "is made of one chunk a write".
  */
-function openBody(response: ServerResponse): Body {
+function openBody(response: ServerResponse, onSent: () => void): Body {
   if (!response.chunkedEncoding) return response;
   response.chunkedEncoding = false;
-  // With the first chunk `response` sends the head.
-  let send = (chunk: string): void => {
-    response.write(chunk);
-    send = (next) => sendChunk(response, next);
-  };
+  let begun = false;
+  let held = "";
+
+  function send(): void {
+    const chunks = held;
+    held = "";
+    if (chunks === "" || response.destroyed) return;
+    sendChunk(response, chunks);
+    onSent();
+  }
+
   return {
-    write: (data) => send(encodeChunk(data)),
-    end: (data) => response.end(`${data === "" ? "" : encodeChunk(data)}0\r\n\r\n`),
+    write(data) {
+      const chunk = encodeChunk(data);
+      if (!begun) {
+        begun = true;
+        // With the first chunk `response` sends the head.
+        response.write(chunk);
+        return;
+      }
+      const isFirst = held === "";
+      held += chunk;
+      if (held.length > limits.chunksHeldCharactersMax) send();
+      else if (isFirst) sendTogether(send);
+    },
+    end(data) {
+      const last = `${held}${data === "" ? "" : encodeChunk(data)}0\r\n\r\n`;
+      held = "";
+      response.end(last);
+    },
   };
+}
+
+/** Of the answers that have written in this turn of the event loop; `sendTogether` sends them. */
+let sends: (() => void)[] = [];
+
+/**
+ * Sends behind what the event loop has found ready to read, one answer straight after another. Whatever reads them, a proxy or
+ * a load generator, is then awake for the second: waking it for each is a fourth of what a chunk costs. An answer that is
+ * alone waits for nothing.
+ */
+function sendTogether(send: () => void): void {
+  sends.push(send);
+  if (sends.length === 1) setImmediate(sendAll);
+  else if (sends.length >= limits.answersHeldMax) sendAll();
+}
+
+function sendAll(): void {
+  const all = sends;
+  sends = [];
+  for (const send of all) send();
 }
 
 /**

@@ -151,6 +151,90 @@ describe("a stream on the wire", () => {
   });
 });
 
+/** What has been written to the connection of a response so far, one text a write. */
+function writesOf(response: ServerResponse): string[] {
+  const writes: string[] = [];
+  const { socket } = response;
+  if (socket === null) throw new Error("the response has no connection");
+  const write = socket.write.bind(socket);
+  socket.write = (text: string): boolean => {
+    writes.push(text);
+    return write(text);
+  };
+  return writes;
+}
+
+/** A stream whose head is sent, and what it writes from then on. */
+async function openBegun(): Promise<{
+  readonly stream: EventStream;
+  readonly response: ServerResponse;
+  readonly writes: readonly string[];
+  readonly calls: readonly string[];
+}> {
+  const { response } = await openPair();
+  const { calls, stream } = open(response);
+  stream.open("data: first\n\n");
+  await expect.poll(() => response.writableLength).toBe(0);
+  return { stream, response, writes: writesOf(response), calls };
+}
+
+/** The rest of this turn of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("streams that write in one turn of the event loop", () => {
+  it("are sent one straight after another when the turn has worked off what it found, each with one write", async () => {
+    const [one, other] = [await openBegun(), await openBegun()];
+    one.stream.write("a");
+    other.stream.write("b");
+    one.stream.write("cd");
+    expect([one.writes, other.writes]).toEqual([[], []]);
+    await turn();
+    expect([one.writes, other.writes]).toEqual([["1\r\na\r\n2\r\ncd\r\n"], ["1\r\nb\r\n"]]);
+    one.stream.write("e");
+    await turn();
+    expect(one.writes.slice(1)).toEqual(["1\r\ne\r\n"]);
+  });
+
+  it("do not wait for more than so many of them, nor for more of one than so much", async () => {
+    const all = [];
+    for (let at = 0; at < limits.answersHeldMax; at += 1) all.push(await openBegun());
+    for (const { stream } of all.slice(1)) stream.write("a");
+    expect(all.map(({ writes }) => writes.length)).toEqual(all.map(() => 0));
+    all[0]?.stream.write("a");
+    expect(all.map(({ writes }) => writes.length)).toEqual(all.map(() => 1));
+    const long = await openBegun();
+    long.stream.write("x".repeat(limits.chunksHeldCharactersMax));
+    expect(long.writes).toHaveLength(1);
+    await turn();
+    expect(long.writes).toHaveLength(1);
+  });
+
+  it("send what they hold back with their last frames, and nothing when they are gone", async () => {
+    const [ending, gone] = [await openBegun(), await openBegun()];
+    const errors: unknown[] = [];
+    gone.response.on("error", (error) => errors.push(error));
+    ending.stream.write("a");
+    ending.stream.end("b");
+    gone.stream.write("a");
+    gone.response.destroy();
+    await turn();
+    await turn();
+    expect(ending.writes.join("")).toBe("1\r\na\r\n1\r\nb\r\n0\r\n\r\n");
+    expect([gone.writes, errors]).toEqual([[], []]);
+  });
+
+  it("pause their source when what they hold back no longer fits", async () => {
+    const { calls, response, stream } = await openBegun();
+    stream.write("a");
+    Object.defineProperty(response, "writableLength", {
+      value: limits.streamBufferedBytesMax + 1,
+    });
+    expect(calls).toEqual([]);
+    await turn();
+    expect(calls).toEqual(["pause"]);
+  });
+});
+
 describe("a stream whose reader stops", () => {
   it("pauses its source once, and resumes it when the reader goes on", async () => {
     const { response, read } = await openPair();
