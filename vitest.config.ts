@@ -25,6 +25,10 @@ export default defineConfig({
         find: /^\.\/thread-line\.ts$/,
         replacement: join(import.meta.dirname, "tests/setup/kept-threads.ts"),
       },
+      {
+        find: /^\.\/program-file\.ts$/,
+        replacement: join(import.meta.dirname, "tests/setup/bundled-program.ts"),
+      },
     ],
     reporters: ["default", "./tests/setup/closing-line-reporter.ts"],
     env: compileCache,

@@ -36,7 +36,7 @@ describe("the program", () => {
       LOCALAPPDATA: join(folder, "local"),
       ...(named ? { XDG_CACHE_HOME: join(folder, "cache") } : {}),
     };
-    await using program = startProgram(["account", "--help"], folder, environment);
+    await using program = startProgram(["account", "--help"], folder, environment, "sources");
     expect(await program.exited).toBe(0);
     const { platform } = process;
     const cache = cacheFolder({ environment, platform, home: environment.HOME });
@@ -48,7 +48,7 @@ describe("the program", () => {
   it("has its threads keep there what they compiled, too", async () => {
     const environment = { NODE_COMPILE_CACHE: "", XDG_CACHE_HOME: join(folder, "cache") };
     const words = ["account", "create", "first"];
-    await using program = startProgram(words, folder, environment);
+    await using program = startProgram(words, folder, environment, "sources");
     expect(await program.exited).toBe(0);
     const cache = cacheFolder({ environment, platform: process.platform, home: folder });
     expect(keptTexts(cache).filter((text) => text.includes(threadText))).toHaveLength(1);

@@ -17,13 +17,18 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-function serve(engineUrl: string, more: Readonly<Record<string, string>> = {}): Program {
-  return startProgram(["serve"], folder, {
+function serve(
+  engineUrl: string,
+  more: Readonly<Record<string, string>> = {},
+  from?: "sources",
+): Program {
+  const environment = {
     TRIBUTARY_PORT: "0",
     TRIBUTARY_DEPLOYMENT_URL: engineUrl,
     TRIBUTARY_SQLITE_SYNCHRONOUS: "normal",
     ...more,
-  });
+  };
+  return startProgram(["serve"], folder, environment, from);
 }
 
 function linesOf(text: string): readonly Record<string, unknown>[] {
@@ -214,7 +219,7 @@ describe("serve", () => {
     inspectWith(openOperatorsAnswerCheck);
     await using engine = await openFakeEngine();
     const loads = watchLoads();
-    await using program = serve(engine.url, loads.environment);
+    await using program = serve(engine.url, loads.environment, "sources");
     const [, url = ""] = await program.waitFor(
       /"address":"(http:[^"]+)","event":"operators listening"/,
     );

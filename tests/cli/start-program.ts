@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { compileCache } from "../setup/compile-cache.ts";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { inspectWith } from "../wire/watch-answers.ts";
+import { programFile, sourceFile } from "./program-file.ts";
 
 inspectWith(openAnswerCheck);
-
-const main = join(import.meta.dirname, "../../src/cli/tributary.cjs");
 
 // Shorter than a test may take: a test that is stopped from outside would leave its process behind.
 const usualLifeMs = 110_000;
@@ -36,23 +34,28 @@ export interface ProgramOrder {
   readonly environment: Readonly<Record<string, string>>;
   /** After this it is killed. */
   readonly lifeMs: number;
-  /** The program's first file; absent: that of this version. */
+  /** The program's first file; absent: that of this version, in the ordinary suite out of its bundle. */
   readonly main?: string;
 }
 
-/** Starts a command in a folder with only these variables; it is killed at the end of the test. */
+/**
+ * Starts a command in a folder with only these variables; it is killed at the end of the test. `from`: the files of `src/` and not
+ * their bundle, for a test that looks at what is loaded.
+ */
 export function startProgram(
   words: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>>,
+  from?: "sources",
 ): Program {
-  return startLivingProgram({ words, folder, environment, lifeMs: usualLifeMs });
+  const main = from === "sources" ? { main: sourceFile } : {};
+  return startLivingProgram({ words, folder, environment, lifeMs: usualLifeMs, ...main });
 }
 
 /** The same for as long as a slower lane needs it. */
 export function startLivingProgram(order: ProgramOrder): Program {
   const { environment, folder, lifeMs, words } = order;
-  const child = spawn(process.execPath, [order.main ?? main, ...words], {
+  const child = spawn(process.execPath, [order.main ?? programFile(), ...words], {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { openAnswerCheck } from "../wire/check-answer.ts";
 import { operatorsDocumentFile } from "../wire/document-files.ts";
 import type { AnswerHead, AnswerInspection } from "../wire/watch-answers.ts";
@@ -22,7 +22,14 @@ export const operatorsDocumentOfTests = JSON.parse(
 const document = operatorsDocumentOfTests;
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 ajv.addSchema(document, "document");
-const problem = { $ref: "document#/components/schemas/Problem" };
+const problem = "document#/components/schemas/Problem";
+
+/** Compiled once for each place: `ajv.validate` compiles again whatever object it has not met, were it the same reference. */
+function validatorAt(reference: string): ValidateFunction {
+  const validator = ajv.getSchema(reference);
+  if (validator === undefined) throw new Error(`no schema at ${reference}`);
+  return validator;
+}
 
 /** Opens the look at one answer: those of the operators' API are held against its OpenAPI document. */
 export function openOperatorsAnswerCheck(
@@ -45,7 +52,8 @@ export function openOperatorsAnswerCheck(
       const text = pieces.join("");
       // Streams have tests of their own for what their events say.
       if (type === "text/event-stream") return;
-      if (!ajv.validate(schema, JSON.parse(text))) report(ajv.errorsText());
+      const validator = validatorAt(schema);
+      if (!validator(JSON.parse(text))) report(ajv.errorsText(validator.errors));
     },
   };
 }
@@ -53,9 +61,9 @@ export function openOperatorsAnswerCheck(
 // The document itself, and answers to requests for no known host.
 const unlooked: AnswerInspection = { write: () => {}, end: () => {} };
 
-/** `texts`: other media types that the document has for this answer. */
+/** `schema`: its place in the document; `texts`: other media types that the document has for this answer. */
 function answerOf(head: AnswerHead): {
-  readonly schema: object;
+  readonly schema: string;
   readonly type: string;
   readonly texts: readonly string[];
 } {
@@ -73,5 +81,5 @@ function answerOf(head: AnswerHead): {
     .join("/");
   const answer = route.responses[String(head.status)] as { readonly content: object };
   const texts = Object.keys(answer.content).filter((media) => media !== type);
-  return { schema: { $ref: `document#/${pointer}` }, type, texts };
+  return { schema: `document#/${pointer}`, type, texts };
 }
