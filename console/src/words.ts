@@ -20,6 +20,13 @@ export function creditText(amount: string): string {
   return `${sign === "-" ? "−" : ""}${digits.replaceAll(/\B(?=(\d{3})+$)/g, ",")}${rest}`;
 }
 
+/** A duration in few characters, such as 1.5 s, for a scale. */
+export function shortDuration(ms: number): string {
+  if (ms === 0) return "0";
+  if (ms >= 60_000) return durationText(ms);
+  return ms < 1_000 ? `${String(ms)} ms` : `${String(ms / 1_000)} s`;
+}
+
 /** A duration as a person reads it. */
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${String(Math.round(ms))} ms`;
@@ -73,4 +80,25 @@ export function zoneText(): string {
 
 function two(value: number): string {
   return String(value).padStart(2, "0");
+}
+
+/** The wire formats by the names that people know. */
+export const formatNames = {
+  "chat-completions": "Chat Completions",
+  responses: "Responses",
+  messages: "Messages",
+} as const;
+
+/** In which format a request was asked, and whether streamed. */
+export function formatText(request: {
+  readonly format: string;
+  readonly streamed: boolean;
+}): string {
+  const names: Readonly<Record<string, string>> = formatNames;
+  return `${names[request.format] ?? request.format}${request.streamed ? ", streamed" : ""}`;
+}
+
+/** An outcome as words: its name is one. */
+export function outcomeText(outcome: string): string {
+  return outcome.replaceAll("-", " ");
 }

@@ -321,7 +321,7 @@ test("a point of a plot leads to the receipts that it counts, by a click where i
     expect(at).toBeLessThan(rows.length - 1);
     const said: Record<string, string> = {};
     const area = plot("Requests").locator(".u-over");
-    for (const title of ["Credit", "Tokens out", "Requests"]) {
+    for (const title of ["Credits", "Tokens out", "Requests"]) {
       await hoverColumn(plot(title).locator(".u-over"), at, rows.length);
       const when = rows[at]?.[0] ?? "";
       await plot(title).locator(".plot-when").getByText(when, { exact: true }).waitFor();
@@ -333,7 +333,7 @@ test("a point of a plot leads to the receipts that it counts, by a click where i
     const { charged, count, output } = await sumRows(page);
     expect(count, place).toBe(countOf(said["Requests"] ?? ""));
     expect(output, place).toBe(countOf(said["Tokens out"] ?? ""));
-    expect(charged, place).toBe(unitsOf((said["Credit"] ?? "").replaceAll(",", ""), 9));
+    expect(charged, place).toBe(unitsOf((said["Credits"] ?? "").replaceAll(",", ""), 9));
   }
   await page.context().close();
 });

@@ -10,7 +10,7 @@ export interface Series {
   /** What each point says exactly, where `format` shortens it. */
   readonly texts?: readonly string[];
   /** Which of the plot's colours. */
-  readonly tone: 1 | 2 | 3 | 4;
+  readonly tone: 1 | 2 | 3 | 4 | 5;
 }
 
 /**
@@ -53,6 +53,9 @@ export function Plot({
   const [at, setAt] = useState<number | null>(null);
   const chosen = useRef<number | null>(null);
   const stretchMs = level ? 0 : widthMs;
+  const summed = whole === null || whole.some((text) => text !== "");
+  // An area stands for a sum.
+  const filled = summed && !level;
   const data = useMemo(() => dataOf(times, series, stretchMs), [times, series, stretchMs]);
   const drawn = useRef<UPlot | null>(null);
   const isEmpty = times.length === 0;
@@ -66,7 +69,7 @@ export function Plot({
       setAt(index);
     };
     const draw = (shown: UPlot.AlignedData, pointer: Pointer): UPlot => {
-      const given = { series, height, format, level, widthMs, pointer, choose };
+      const given = { series, height, format, level, filled, widthMs, pointer, choose };
       return (drawn.current = new UPlot(optionsOf(element, given), shown, element));
     };
     let plot = draw(data, outside);
@@ -87,7 +90,7 @@ export function Plot({
       plot.destroy();
       drawn.current = null;
     };
-  }, [isEmpty, lines, height, level, widthMs]);
+  }, [isEmpty, lines, height, level, filled, widthMs]);
   // The same plot has newer values: a point that is looked at stays so, as the pointer has not moved.
   useEffect(() => {
     if (drawn.current !== null && drawn.current.data !== data) drawn.current.setData(data);
@@ -98,7 +101,6 @@ export function Plot({
   };
   const said = ({ texts, values }: Series, index: number): string =>
     texts?.[index] ?? sayValue(values[index], exact ?? format);
-  const summed = whole === null || whole.some((text) => text !== "");
   const allText = level ? "last" : summed ? "in all" : "";
   const begin = (ms: number): ComponentChildren =>
     linkOf === undefined ? whenText(ms) : <a href={linkOf(ms)}>{whenText(ms)}</a>;
@@ -212,6 +214,7 @@ function optionsOf(
     readonly series: readonly Series[];
     readonly height: number;
     readonly level: boolean;
+    readonly filled: boolean;
     readonly widthMs: number;
     readonly format: (value: number) => string;
     readonly pointer: Pointer;
@@ -259,7 +262,7 @@ function optionsOf(
       ...given.series.map(({ name, tone }) => ({
         label: name,
         stroke: colour(`--plot-${String(tone)}`),
-        ...(given.level ? {} : { fill: colour(`--plot-${String(tone)}-fill`) }),
+        ...(given.filled ? { fill: colour(`--plot-${String(tone)}-fill`) } : {}),
         width: 1.5,
         points: { show: false },
         // A stretch has two points; one alone is a level that stays until the next.

@@ -100,7 +100,9 @@ function Parts({
           </Figure>
         ))}
       </Figures>
-      <p class="hint">Month and days are of UTC. A request counts when it ended.</p>
+      <p class="hint">
+        Amounts are credits; month and days are of UTC. A request counts when it ended.
+      </p>
       <Days days={days} charged={statement.charged} filters={filters} />
       <Section
         title="Credit"
@@ -172,7 +174,7 @@ function Days({
   return (
     <div class="plots">
       <Plot
-        title="Charged by day"
+        title="Credits charged by day"
         times={times}
         series={series}
         format={shortCount}

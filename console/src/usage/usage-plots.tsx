@@ -10,6 +10,7 @@ import {
   countText,
   creditText,
   durationText,
+  shortDuration,
   shortCount,
   timeText,
   dayText,
@@ -36,8 +37,8 @@ type Counted = {
 const endings = [
   ["completed", 3, ["completed"]],
   ["cancelled", 2, ["cancelled", "cancelled_before_output", "cancelled_by_operator"]],
-  ["refused", 1, ["refused"]],
-  ["failed", 4, ["failed", "lease_lost"]],
+  ["refused", 4, ["refused"]],
+  ["failed", 5, ["failed", "lease_lost"]],
 ] as const satisfies readonly (readonly [string, number, readonly Counted[]])[];
 
 /** Plots of how many: their titles, and what is plotted. */
@@ -84,6 +85,11 @@ function greater(one: number | null, other: number | null): number | null {
   return one === null || (other !== null && other > one) ? other : one;
 }
 
+/** The first one, and those that are not 0 all along. */
+function happened(series: readonly Series[]): readonly Series[] {
+  return series.filter(({ values }, at) => at === 0 || values.some((value) => value !== 0));
+}
+
 /** What is plotted of rows: in each plot a value for each stretch. */
 function plottedOf(rows: readonly Usage[], buckets: readonly number[], by: "hour" | "day") {
   const rowsOf = buckets.map((begin) => rows.filter((row) => beginOf(row, by) === begin));
@@ -105,11 +111,13 @@ function plottedOf(rows: readonly Usage[], buckets: readonly number[], by: "hour
       },
     ],
     requests: [{ name: "ended", tone: 1, values: column("requests") }],
-    endings: endings.map(([name, tone, members]) => ({ name, tone, values: column(...members) })),
-    input: [
+    endings: happened(
+      endings.map(([name, tone, members]) => ({ name, tone, values: column(...members) })),
+    ),
+    input: happened([
       { name: "input", tone: 1, values: column("input_tokens") },
       { name: "of it cached", tone: 3, values: column("cached_input_tokens") },
-    ],
+    ]),
     output: [{ name: "output", tone: 4, values: column("output_tokens") }],
     latencies: latencies.map(([median, slow]) => [
       { name: "p50", tone: 1, values: latency(median) },
@@ -160,7 +168,7 @@ export function UsagePlots({
       <div class="plots">
         <Plot
           {...shared}
-          title="Credit"
+          title="Credits"
           format={shortCount}
           whole={[charged]}
           series={plotted.credit}
@@ -181,7 +189,8 @@ export function UsagePlots({
             key={at}
             {...shared}
             title={at === 0 ? "Time to first output" : "Time to the end"}
-            format={durationText}
+            format={shortDuration}
+            exact={durationText}
             whole={["", ""]}
             series={series}
           />
