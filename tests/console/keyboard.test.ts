@@ -105,7 +105,7 @@ const dialogs: readonly (readonly [place: string, openers: readonly (string | Re
   ["receipts/{request}", ["Refund"]],
   ["prices", ["New price list", "Add a price to partners", /^Remove the price from /]],
   ["operators", ["New operator", "Revoke the operator operator 2"]],
-  ["webhooks", ["New webhook", /^Change the webhook of .*:9\/$/, /^Rotate the secret of .*:9\/$/]],
+  ["webhooks", ["New webhook", /^Change the webhook of .*:9\/$/, /^Rotate secret of .*:9\/$/]],
   ["webhooks", [/^Pause the webhook of /, /^Delete the webhook of .*:9\/$/]],
   ["webhooks", [/^Resume the webhook of /]],
   ["running", [/^Cancel the request /]],

@@ -127,7 +127,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
       messages: [{ role: "user", content: "Say hello." }],
       stream: true,
     });
-    const row = page.getByRole("row", { name: /chat-completions, streamed/ });
+    const row = page.getByRole("row", { name: /Chat Completions, streamed/ });
     await row.waitFor();
     await ensureUsable();
     await row.getByRole("link").first().click();
@@ -177,10 +177,10 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await page.getByRole("rowheader", { name: "cancelled_by_operator" }).waitFor();
     await ensureUsable();
     await visit("receipts");
-    await page.getByLabel("Ended").selectOption("cancelled-by-operator");
+    await page.getByLabel("Outcome").selectOption("cancelled by operator");
     await button("Show").click();
     await page
-      .getByRole("row", { name: /cancelled-by-operator .* 0$/ })
+      .getByRole("row", { name: /cancelled by operator .* 0$/ })
       .first()
       .waitFor();
   });
@@ -202,7 +202,8 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
       .first()
       .waitFor();
     expect(await findBarriers(caller.page)).toEqual([]);
-    const open = (name: string) => caller.page.getByRole("link", { name, exact: true }).click();
+    const pages = caller.page.getByRole("navigation", { name: "Pages", exact: true });
+    const open = (name: string) => pages.getByRole("link", { name, exact: true }).click();
     await open("Playground");
     await caller.page.getByRole("button", { name: "Send" }).click();
     await caller.page.locator(".said").getByText("Hello from the deployment.").waitFor();
@@ -255,7 +256,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     // Which key it was is seen by operators: a client may still have it.
     await visit("refused");
     const refused = page.getByRole("row", { name: /authentication/ });
-    await refused.getByRole("link", { name: /^key_/ }).first().waitFor();
+    await refused.getByRole("link", { name: "web", exact: true }).first().waitFor();
     await refused.getByText("not known").first().waitFor();
     await ensureUsable();
   });

@@ -8,6 +8,7 @@ import { ThemeChoice } from "../components/theme.tsx";
 import { Toasts } from "../components/toast.tsx";
 import { linkTo } from "../place.ts";
 import { usePlace } from "../router.ts";
+import { zoneText } from "../words.ts";
 import { askWith } from "./ask-as-caller.ts";
 import { type CallerPage, pageOf, tabs } from "./pages.tsx";
 
@@ -60,6 +61,7 @@ function Pages({ onKey, secret }: Parameters<CallerPage["view"]>[0]["caller"]) {
       ) : (
         page.view({ caller: { secret, onKey }, id: path[1] ?? "", query })
       )}
+      <p class="hint zone">Times of {zoneText()}</p>
     </AskContext.Provider>
   );
 }

@@ -33,9 +33,7 @@ const pages: Readonly<Record<string, CallerPage>> = {
     view: ({ query }) => (
       <>
         <PageHead title="Receipts">
-          <span class="quiet">
-            What each request reserved and was charged, by the time of its admission.
-          </span>
+          <span class="quiet">What each request was charged, in credits; the newest first.</span>
         </PageHead>
         <ReceiptList query={query} ofCaller />
       </>

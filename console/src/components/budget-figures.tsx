@@ -24,23 +24,23 @@ export function BudgetFigures({ of }: { readonly of: BudgetOf }) {
         name="Left of the key's budget"
         note={
           ends === null ? (
-            "without an end"
+            "credits, without an end"
           ) : (
             <>
-              until <Time at={ends} />
+              credits, until <Time at={ends} />
             </>
           )
         }
       >
         <Credits amount={of.budget_left ?? "0"} />
       </Figure>
-      <Figure name="Budget" note={periodWords(budget)}>
+      <Figure name="Budget" note={`credits ${periodWords(budget)}`}>
         <Credits amount={budget.amount} />
       </Figure>
-      <Figure name="Charged" note="of requests that were admitted in the period">
+      <Figure name="Charged" note="credits, for requests that were admitted in the period">
         <Credits amount={of.budget_spent ?? "0"} />
       </Figure>
-      <Figure name="Held" note="by those that run">
+      <Figure name="Held" note="credits, by those that run">
         <Credits amount={of.budget_held ?? "0"} />
       </Figure>
     </Figures>

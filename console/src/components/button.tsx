@@ -11,7 +11,7 @@ export function Button({
   type = "button",
 }: {
   readonly children: ComponentChildren;
-  readonly kind?: "plain" | "main" | "danger" | "quiet";
+  readonly kind?: "plain" | "main" | "danger" | "quiet" | "quiet-danger";
   readonly type?: "button" | "submit";
   readonly busy?: boolean;
   readonly disabled?: boolean;
@@ -22,7 +22,7 @@ export function Button({
   return (
     <button
       type={type}
-      class={`button button-${kind}`}
+      class={kind === "quiet-danger" ? "button button-quiet quiet-danger" : `button button-${kind}`}
       disabled={disabled || busy}
       aria-label={label}
       aria-busy={busy}

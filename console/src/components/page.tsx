@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** The head of a page: where it is, what it is, and what can be done. */
 export function PageHead({
@@ -116,8 +117,16 @@ export function Tabs({
   readonly current: string;
   readonly tabs: readonly (readonly [name: string, title: string, link: string])[];
 }) {
+  const place = useRef<HTMLElement>(null);
+  // Where the tabs scroll the one that is shown may be beyond the edge.
+  useLayoutEffect(() => {
+    const [nav, shown] = [place.current, place.current?.querySelector("a[aria-current]")];
+    if (nav === null || !(shown instanceof HTMLElement)) return;
+    const [left, right] = [shown.offsetLeft, shown.offsetLeft + shown.offsetWidth];
+    nav.scrollLeft = Math.min(Math.max(nav.scrollLeft, right - nav.clientWidth), left);
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={place} class="tabs" aria-label={label}>
       {tabs.map(([name, title, link]) => (
         <a key={name} href={link} aria-current={name === current ? "page" : undefined}>
           {title}

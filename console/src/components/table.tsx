@@ -14,20 +14,27 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers stand to the right, so that their digits can be compared. */
   readonly numeric?: boolean;
-  /** The amount that stands in the cell, where there is one: a column's amounts have their points one below the other. */
-  readonly amount?: (row: Row) => string | null;
+  /**
+   * The amount that stands in the cell: a column's amounts have their points one below the other. null: a dash, which stands
+   * where the last whole digit would; undefined: nothing.
+   */
+  readonly amount?: (row: Row) => string | null | undefined;
   /** Whether the cell names its row, for screen readers. */
   readonly names?: boolean;
 }
 
-/** A column of credits; null: a dash. */
-export function amountColumn<Row>(head: string, amount: (row: Row) => string | null): Column<Row> {
+/** A column of credits; null: a dash; undefined: nothing. */
+export function amountColumn<Row>(
+  head: string,
+  amount: NonNullable<Column<Row>["amount"]>,
+): Column<Row> {
   return {
     head,
     numeric: true,
     amount,
     cell: (row) => {
       const text = amount(row);
+      if (text === undefined) return null;
       return text === null ? "–" : <Credits amount={text} />;
     },
   };
@@ -67,6 +74,7 @@ export function nameColumn<Row extends { readonly id: string; readonly name: str
 export function Table<Row>({
   caption,
   columns,
+  current,
   idOf,
   rows,
 }: {
@@ -75,6 +83,8 @@ export function Table<Row>({
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
+  /** The id of the row of which more stands on the page. */
+  readonly current?: string | null;
 }) {
   const decimals = decimalsOfColumns(columns, rows);
   return (
@@ -85,7 +95,13 @@ export function Table<Row>({
         <TableHead columns={columns} />
         <tbody>
           {rows.map((row) => (
-            <TableRow key={idOf(row)} row={row} columns={columns} decimals={decimals} />
+            <TableRow
+              key={idOf(row)}
+              row={row}
+              columns={columns}
+              decimals={decimals}
+              current={idOf(row) === current}
+            />
           ))}
         </tbody>
       </table>
@@ -123,6 +139,7 @@ export function TableHead<Row>({ columns }: { readonly columns: readonly Column<
 /** The cells of a row; `index` is its number in a table of which not all rows are there. */
 export function TableRow<Row>({
   columns,
+  current = false,
   decimals,
   index,
   row,
@@ -131,9 +148,10 @@ export function TableRow<Row>({
   readonly decimals: readonly number[];
   readonly row: Row;
   readonly index?: number;
+  readonly current?: boolean;
 }) {
   return (
-    <tr aria-rowindex={index}>
+    <tr aria-rowindex={index} aria-current={current ? "true" : undefined}>
       {columns.map(({ amount, cell, head, names, numeric }, at) =>
         names === true ? (
           <th key={head} scope="row">
@@ -159,7 +177,7 @@ function Padding({
   readonly amount: string | null | undefined;
 }) {
   const missing = decimals - decimalsOf(amount);
-  if (amount === null || amount === undefined || missing === 0) return null;
+  if (amount === undefined || missing === 0) return null;
   // A point is about as wide as half a digit.
   const width = missing + (missing === decimals ? 0.5 : 0);
   return <span class="padding" style={{ width: `${String(width)}ch` }} />;

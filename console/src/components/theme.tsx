@@ -25,9 +25,9 @@ export function ThemeChoice() {
           setTheme(value === "light" || value === "dark" ? value : "system")
         }
       >
-        <option value="system">System</option>
-        <option value="light">Light</option>
-        <option value="dark">Dark</option>
+        <option value="system">Look: system</option>
+        <option value="light">Look: light</option>
+        <option value="dark">Look: dark</option>
       </select>
     </label>
   );

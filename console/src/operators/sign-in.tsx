@@ -4,6 +4,9 @@ import type { Session } from "../api/types.ts";
 import { Button } from "../components/button.tsx";
 import { Field } from "../components/field.tsx";
 import { Mark } from "../components/mark.tsx";
+import { CopyButton } from "../components/text.tsx";
+
+const command = "npm run -s tributary -- operator login-link";
 
 /** Takes an operator's token once; from then on the browser has a cookie that no script reads. */
 export function SignIn({
@@ -55,10 +58,17 @@ export function SignIn({
             Sign in
           </Button>
         </form>
-        <p class="hint">
-          No token at hand? On the machine of the service,{" "}
-          <code>npm run -s tributary -- operator login-link</code> prints a link that signs in once.
-        </p>
+        <div class="stack">
+          <p class="hint">
+            No token at hand? On the machine of the service, this prints a link that signs in once:
+          </p>
+          <div class="code">
+            <pre tabIndex={0} aria-label="The command">
+              {command}
+            </pre>
+            <CopyButton text={command} label="Copy the command" />
+          </div>
+        </div>
       </div>
     </main>
   );

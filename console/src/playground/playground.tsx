@@ -5,18 +5,15 @@ import { CodeLines } from "../components/code-lines.tsx";
 import { Choice, Field } from "../components/field.tsx";
 import { Figure, Figures, Section } from "../components/page.tsx";
 import { Badge } from "../components/text.tsx";
-import { countText, durationText } from "../words.ts";
+import { countText, durationText, formatNames } from "../words.ts";
 import { type FormatName, bodyOf, type Question, readTools } from "./ask.ts";
 import { CostFigure, CostWords, useReceiptOf } from "./cost.tsx";
 import { linesOf } from "./lines.ts";
 import { type Asked, useQuestion } from "./use-question.ts";
 
-/** The formats by the names that people know. */
-const formats = [
-  ["chat-completions", "Chat Completions"],
-  ["responses", "Responses"],
-  ["messages", "Messages"],
-] as const satisfies readonly (readonly [FormatName, string])[];
+const formats = (["chat-completions", "responses", "messages"] as const).map(
+  (format) => [format, formatNames[format]] as const,
+);
 
 const first: Omit<Question, "format"> = {
   system: "",
@@ -195,7 +192,7 @@ function AnswerView({ asked, title }: { readonly asked: Asked | null; readonly t
     return (
       <div class="state">
         <h2>{title === "Answer" ? "The answer comes here" : title}</h2>
-        <p>With its reasoning apart, its tool calls, its times, what it cost, and each frame.</p>
+        <p>Its text, reasoning and tool calls, how long it took, what it cost, and each frame.</p>
       </div>
     );
   const { answer, state } = asked;

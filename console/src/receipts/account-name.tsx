@@ -8,10 +8,14 @@ const idsMax = 100;
 
 type Names = ReadonlyMap<string, string>;
 const asked = new Map<string, Promise<Names>>();
+const keys = new Map<string, Promise<Key>>();
 let together: { readonly ids: string[]; readonly names: Promise<Names> } | null = null;
 
 // A name may be another one by the time that the person is on another page.
-addEventListener("hashchange", () => asked.clear());
+addEventListener("hashchange", () => {
+  asked.clear();
+  keys.clear();
+});
 
 /** One question for the accounts of all rows that are shown at once. */
 function namesWith(id: string, ask: Ask): Promise<Names> {
@@ -45,10 +49,17 @@ export function AccountName({ id }: { readonly id: string }) {
   );
 }
 
+/** One question for a key, in however many rows it stands. */
+function keyWith(id: string, ask: Ask): Promise<Key> {
+  const known = keys.get(id) ?? ask<Key>(`/keys/${id}`);
+  keys.set(id, known);
+  return known;
+}
+
 /** A key by its name, which leads to its page; its id until that is there. */
 export function KeyName({ id }: { readonly id: string }) {
   const ask = useAsk();
-  const { data } = useLoad(`name of ${id}`, (signal) => ask<Key>(`/keys/${id}`, { signal }));
+  const { data } = useLoad(`name of ${id}`, () => keyWith(id, ask));
   return (
     <a class="account-name" title={`${data?.name ?? ""} ${id}`} href={linkTo(["keys", id])}>
       {data?.name ?? <code>{id}</code>}

@@ -4,6 +4,7 @@ import { Choice, Field } from "../components/field.tsx";
 import { Time } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { goTo } from "../router.ts";
+import { formatNames, outcomeText } from "../words.ts";
 import { type Filters, filterNames, ReceiptTable } from "./receipt-table.tsx";
 
 /** Receipts by what the address asks for: of all accounts, or, `ofCaller`, of the account of a key. */
@@ -28,6 +29,7 @@ export function ReceiptList({
   );
 }
 
+const any = ["", "any"] as const;
 const outcomes = [
   "completed",
   "cancelled",
@@ -36,12 +38,7 @@ const outcomes = [
   "refused",
   "failed",
   "lease-lost",
-];
-const formats = ["chat-completions", "responses", "messages"];
-
-function choices(values: readonly string[]): readonly (readonly [string, string])[] {
-  return [["", "any"], ...values.map((value) => [value, value] as const)];
-}
+].map((outcome) => [outcome, outcomeText(outcome)] as const);
 
 function FilterForm({
   filters,
@@ -71,15 +68,15 @@ function FilterForm({
       )}
       <Field label="Key" value={wanted.key ?? ""} onInput={set("key")} placeholder="key_…" />
       <Choice
-        label="Ended"
+        label="Outcome"
         value={wanted.outcome ?? ""}
-        choices={choices(outcomes)}
+        choices={[any, ...outcomes]}
         onChange={set("outcome")}
       />
       <Choice
         label="Format"
         value={wanted.format ?? ""}
-        choices={choices(formats)}
+        choices={[any, ...Object.entries(formatNames)]}
         onChange={set("format")}
       />
       <Field
@@ -93,7 +90,7 @@ function FilterForm({
         value={wanted.charged_at_least ?? ""}
         onInput={set("charged_at_least")}
         inputMode="decimal"
-        placeholder="0"
+        placeholder="credits"
       />
       <TimeSpan what="Admitted" since={filters.since} until={filters.until} />
       <TimeSpan what="Ended" since={filters.ended_since} until={filters.ended_until} />

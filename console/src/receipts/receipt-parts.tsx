@@ -21,12 +21,17 @@ export function TimeLine({ receipt }: { readonly receipt: Receipt }) {
   ];
   return (
     <div class="time-line">
-      <div class="time-bar" aria-hidden="true">
-        {first !== null && <span class="time-wait" style={{ width: percent(first, whole) }} />}
-        {first !== null && total !== null && (
-          <span class="time-output" style={{ width: percent(Math.max(total - first, 0), whole) }} />
-        )}
-      </div>
+      {first !== null && (
+        <div class="time-bar" aria-hidden="true">
+          <span class="time-wait" style={{ width: percent(first, whole) }} />
+          {total !== null && (
+            <span
+              class="time-output"
+              style={{ width: percent(Math.max(total - first, 0), whole) }}
+            />
+          )}
+        </div>
+      )}
       <ol>
         {steps.map(([name, ms]) => (
           <li key={name} class={ms === null ? "quiet" : ""}>
@@ -74,7 +79,7 @@ export function Sum({
   if (charged === null)
     return (
       <p>
-        It holds <Credits amount={reserved} unit /> until it is settled.
+        At most <Credits amount={reserved} unit />, which it holds until it is settled.
       </p>
     );
   if (lines === null || usage === null)

@@ -4,7 +4,7 @@ import { Empty } from "../components/state.tsx";
 import { amountColumn, type Column, PagedTable } from "../components/table.tsx";
 import { Badge, Time } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
-import { countText, durationText } from "../words.ts";
+import { countText, durationText, outcomeText } from "../words.ts";
 import { accountColumn, formatColumn, requestColumn } from "./request-columns.tsx";
 
 const ofAll: readonly Column<Receipt>[] = [
@@ -12,15 +12,23 @@ const ofAll: readonly Column<Receipt>[] = [
   requestColumn,
   accountColumn,
   formatColumn,
-  { head: "Ended", cell: (receipt) => <Outcome receipt={receipt} /> },
-  { head: "In", numeric: true, cell: ({ usage }) => tokens(usage?.input_tokens) },
-  { head: "Out", numeric: true, cell: ({ usage }) => tokens(usage?.output_tokens) },
+  { head: "Outcome", cell: (receipt) => <Outcome receipt={receipt} /> },
+  {
+    head: "In",
+    numeric: true,
+    cell: (receipt) => ended(receipt, receipt.usage?.input_tokens, countText),
+  },
+  {
+    head: "Out",
+    numeric: true,
+    cell: (receipt) => ended(receipt, receipt.usage?.output_tokens, countText),
+  },
   {
     head: "Took",
     numeric: true,
-    cell: ({ total_ms: ms }) => <span class="number">{ms === null ? "–" : durationText(ms)}</span>,
+    cell: (receipt) => ended(receipt, receipt.total_ms, durationText),
   },
-  amountColumn("Charged", ({ charged }) => charged),
+  amountColumn("Charged", ({ charged, state }) => (state === "open" ? undefined : charged)),
 ];
 const ofOne = ofAll.filter((column) => column !== accountColumn);
 
@@ -101,9 +109,15 @@ export function Outcome({ receipt }: { readonly receipt: Receipt }) {
   if (receipt.state === "open") return <Badge tone="live">running</Badge>;
   const outcome = receipt.outcome ?? receipt.state;
   const tone = outcome === "completed" ? "good" : outcome.startsWith("cancelled") ? "warn" : "bad";
-  return <Badge tone={tone}>{outcome}</Badge>;
+  return <Badge tone={tone}>{outcomeText(outcome)}</Badge>;
 }
 
-function tokens(count: number | undefined) {
-  return <span class="number">{count === undefined ? "–" : countText(count)}</span>;
+/** A figure of a request that has ended: a dash where it has none; of one that runs nothing yet. */
+function ended(
+  { state }: Receipt,
+  value: number | null | undefined,
+  text: (value: number) => string,
+): ComponentChildren {
+  if (state === "open") return null;
+  return <span class="number">{value === null || value === undefined ? "–" : text(value)}</span>;
 }

@@ -6,7 +6,7 @@ import { Facts, PageHead, Section } from "../components/page.tsx";
 import { Loaded } from "../components/state.tsx";
 import { Id } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
-import { countText } from "../words.ts";
+import { countText, formatText } from "../words.ts";
 import { AccountName, KeyName } from "./account-name.tsx";
 import { Sum, TimeLine } from "./receipt-parts.tsx";
 import { Outcome } from "./receipt-table.tsx";
@@ -77,14 +77,14 @@ export function ReceiptView({
               rows={[
                 ["Account", ofCaller ? receipt.account : <AccountName id={receipt.account} />],
                 ["Key", ofCaller ? receipt.key : <KeyName id={receipt.key} />],
-                ["Format", `${receipt.format}${receipt.streamed ? ", streamed" : ""}`],
+                ["Format", formatText(receipt)],
                 ...(receipt.label === null ? [] : [["Label", receipt.label] as const]),
-                ["Most input estimated", `${countText(receipt.input_bound)} tokens`],
-                ["Most output allowed", `${countText(receipt.output_allowance)} tokens`],
+                ["Input at most", `${countText(receipt.input_bound)} tokens`],
+                ["Output at most", `${countText(receipt.output_allowance)} tokens`],
               ]}
             />
           </Section>
-          <Section title="What it cost">
+          <Section title={receipt.state === "open" ? "What it may cost" : "What it cost"}>
             <Sum receipt={receipt}>
               {ofCaller ? (
                 receipt.price_list
@@ -112,7 +112,7 @@ const words: Readonly<Record<string, string>> = {
 
 /** What the outcome means. */
 function outcomeWords({ outcome, state }: Receipt): string {
-  if (state === "open") return "It runs. What it may cost at most is held until it ends.";
+  if (state === "open") return "It runs.";
   if (outcome === null) return "Its process ended before it did. What it held went back.";
   return words[outcome] ?? outcome;
 }

@@ -1,5 +1,6 @@
 import type { Column } from "../components/table.tsx";
 import { linkTo } from "../place.ts";
+import { formatText } from "../words.ts";
 import { AccountName } from "./account-name.tsx";
 
 // What lists of requests have in common, whether these run or have ended.
@@ -22,7 +23,7 @@ export const accountColumn: Column<{ readonly account: string }> = {
 };
 
 /** In which format it was asked, and whether streamed. */
-export const formatColumn: Column<{ readonly format: string; readonly streamed: boolean }> = {
+export const formatColumn: Column<Parameters<typeof formatText>[0]> = {
   head: "Format",
-  cell: ({ format, streamed }) => `${format}${streamed ? ", streamed" : ""}`,
+  cell: formatText,
 };

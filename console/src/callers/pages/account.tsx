@@ -60,7 +60,7 @@ function AccountView({ account }: { readonly account: CallerAccount }) {
         <Figure name="Balance" note="credits">
           <Credits amount={account.balance} />
         </Figure>
-        <Figure name="Held" note="by requests that run">
+        <Figure name="Held" note="credits, by requests that run">
           <Credits amount={account.held} />
         </Figure>
       </Figures>
@@ -89,7 +89,9 @@ function AccountView({ account }: { readonly account: CallerAccount }) {
           <Table
             caption="Running requests"
             columns={runningColumns}
-            rows={running}
+            rows={running.toSorted(
+              (one, other) => Date.parse(other.admitted_at) - Date.parse(one.admitted_at),
+            )}
             idOf={({ id }) => id}
           />
         </Section>
@@ -100,7 +102,7 @@ function AccountView({ account }: { readonly account: CallerAccount }) {
 
 const runningColumns: readonly Column<CallerAccount["running_requests"][number]>[] = [
   requestColumn,
-  { head: "Since", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
+  { head: "Began", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
   formatColumn,
-  amountColumn("Holds", ({ reserved }) => reserved),
+  amountColumn("Credits held", ({ reserved }) => reserved),
 ];

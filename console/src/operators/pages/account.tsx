@@ -93,10 +93,10 @@ function AccountView({
         <Figure name="Balance" note="credits">
           <Credits amount={account.balance} />
         </Figure>
-        <Figure name="Held" note="by requests that run" href={linkTo(["running"])}>
+        <Figure name="Held" note="credits, by requests that run" href={linkTo(["running"])}>
           <Credits amount={account.held} />
         </Figure>
-        <Figure name="Available" note="for the next request">
+        <Figure name="Available" note="credits for the next request">
           <Credits amount={account.available} />
         </Figure>
         {(grant !== null || account.grant_left !== "0") && (
@@ -105,10 +105,10 @@ function AccountView({
             href={linkTo(["accounts", id], { tab: "settings" })}
             note={
               grant === null ? (
-                "in the balance"
+                "credits in the balance"
               ) : (
                 <>
-                  of {grant.amount} each {grant.every}
+                  of {grant.amount} credits each {grant.every}
                 </>
               )
             }

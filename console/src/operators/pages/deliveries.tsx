@@ -92,12 +92,14 @@ const columns: readonly Column<Delivery>[] = [
     names: true,
     cell: ({ event }) => (
       <span class="wraps">
-        {event.type} <code class="quiet">{event.id}</code>
+        {event.type}
+        <br />
+        <code class="quiet">{event.id}</code>
       </span>
     ),
   },
   { head: "Happened", cell: ({ event }) => <Time at={event.timestamp} ago /> },
-  { head: "State", cell: ({ state }) => <Badge tone={tones[state]}>{state}</Badge> },
+  { head: "Status", cell: ({ state }) => <Badge tone={tones[state]}>{state}</Badge> },
   { head: "Tries", numeric: true, cell: ({ tries }) => <span class="number">{tries}</span> },
   {
     head: "Last answer",

@@ -19,14 +19,14 @@ export function PlaygroundPage() {
     <>
       <PageHead title="Playground">
         <span class="quiet">
-          Asks as a caller does, with an API key, which pays. The key stays in this page's memory.
+          Asks as a caller does. The account of the key pays; the key stays in this page's memory.
         </span>
       </PageHead>
       <Playground
         secret={secret}
         keyField={<KeyField secret={secret} onSecret={setSecret} />}
         url={location.origin}
-        linesHint="The lines go to this console's address, as the playground does. Clients have the service's own in its place."
+        linesHint="The lines have this console's address; clients use the service's own instead."
       />
     </>
   );

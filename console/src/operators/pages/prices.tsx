@@ -48,7 +48,7 @@ export function PricesPage() {
       </PageHead>
       <Loaded load={load} what="the prices">
         {({ data }) => (
-          <>
+          <div class="prices">
             {data.map((list) => (
               <Section
                 key={list.name}
@@ -81,7 +81,7 @@ export function PricesPage() {
                 />
               </Section>
             ))}
-          </>
+          </div>
         )}
       </Loaded>
       {asked?.list === null && <NewList onClose={close} onDone={load.reload} />}
@@ -114,7 +114,7 @@ function columnsOf(
     amountColumn("Cached input", ({ cached_input: cached }) => cached),
     amountColumn("Output", ({ output }) => output),
     {
-      head: "State",
+      head: "Status",
       cell: (price) =>
         price === present ? (
           <Badge tone="good">in force</Badge>

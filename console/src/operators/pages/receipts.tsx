@@ -6,9 +6,7 @@ export function ReceiptsPage({ query }: { readonly query: URLSearchParams }) {
   return (
     <>
       <PageHead title="Receipts">
-        <span class="quiet">
-          What each request reserved and was charged, by the time of its admission.
-        </span>
+        <span class="quiet">What each request was charged, in credits; the newest first.</span>
       </PageHead>
       <ReceiptList query={query} />
     </>

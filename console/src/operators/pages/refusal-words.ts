@@ -9,7 +9,7 @@ const words: Readonly<Record<Code, string>> = {
   input_too_large: "The conversation is longer than the model's context; the caller shortens it.",
   refused_by_deployment: "The deployment refused it for a reason of its own, which the log has.",
   authentication:
-    "No key, or one that is unknown or revoked. Compare it with those of the account.",
+    "No key, or one that is unknown or revoked. Compare it with the keys of the caller's account.",
   key_expired: "The time of the key is over. Give it more, or make another one.",
   insufficient_credit: "What it may cost at most was more than the account has left. Top it up.",
   budget_exceeded:

@@ -6,6 +6,7 @@ import { Time } from "../../components/text.tsx";
 import type { LiveState } from "../../live/live-state.ts";
 import { useLive } from "../../live/use-live.ts";
 import { linkTo } from "../../place.ts";
+import { KeyName } from "../../receipts/account-name.tsx";
 import { refusalWords } from "./refusal-words.ts";
 
 const columns: readonly Column<Refusal>[] = [
@@ -22,14 +23,7 @@ const columns: readonly Column<Refusal>[] = [
   { head: "Why", cell: ({ code }) => <span class="wraps">{refusalWords(code)}</span> },
   {
     head: "Key",
-    cell: ({ key }) =>
-      key === null ? (
-        <span class="quiet">not known</span>
-      ) : (
-        <a href={linkTo(["keys", key])}>
-          <code>{key}</code>
-        </a>
-      ),
+    cell: ({ key }) => (key === null ? <span class="quiet">not known</span> : <KeyName id={key} />),
   },
   {
     head: "Request",
@@ -51,7 +45,7 @@ export function RefusedPage() {
       <PageHead title="Refused">
         <span class="quiet">
           The last 1,000 requests that this replica refused, or that failed, since its start. A key
-          leads to its account.
+          leads to its page.
         </span>
       </PageHead>
       <PagedTable

@@ -17,7 +17,7 @@ import { useMay } from "../session.ts";
 
 const columns: readonly Column<Generation>[] = [
   requestColumn,
-  { head: "Since", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
+  { head: "Began", cell: ({ admitted_at: at }) => <Time at={at} ago /> },
   accountColumn,
   formatColumn,
   {
@@ -29,7 +29,7 @@ const columns: readonly Column<Generation>[] = [
       </span>
     ),
   },
-  amountColumn("Holds", ({ reserved }) => reserved),
+  amountColumn("Credits held", ({ reserved }) => reserved),
 ];
 
 /** What runs now, on all replicas. */
@@ -73,8 +73,9 @@ export function RunningPage() {
             <>
               <p class="hint">
                 {countText(running)} {running === 1 ? "runs" : "run"}
-                {rows.length < running && `; these are the newest ${countText(rows.length)}`}.
-                Tokens are counted by the replica that this console is of.
+                {rows.length < running && `; these are the newest ${countText(rows.length)}`}. The
+                tokens of a request are known to the replica that serves it: those of another than
+                this one have a dash.
               </p>
               <WindowTable
                 caption="Running requests"

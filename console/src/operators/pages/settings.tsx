@@ -18,11 +18,7 @@ const everyMs = 5_000;
 export function SettingsPage() {
   return (
     <>
-      <PageHead title="Settings">
-        <span class="quiet">
-          They come from the environment; a change there holds from the next start on.
-        </span>
-      </PageHead>
+      <PageHead title="Settings" />
       <DeploymentSection />
       <ReplicaSection />
       <VerifySection />
@@ -38,15 +34,7 @@ function DeploymentSection() {
     everyMs,
   );
   return (
-    <Section
-      title="Deployment"
-      hint={
-        <>
-          <code>tributary doctor</code> tries it with a tiny generation in each format, and says
-          what to do about what is wrong.
-        </>
-      }
-    >
+    <Section title="Deployment">
       <Loaded load={load} what="the deployment">
         {(deployment) => (
           <>
@@ -66,6 +54,10 @@ function DeploymentSection() {
                 ["Tools", deployment.takes_tools ? "taken" : "not taken"],
               ]}
             />
+            <p class="hint">
+              <code>npm run -s tributary -- doctor</code> tries it with a tiny generation in each
+              format, and says what to do about what is wrong.
+            </p>
           </>
         )}
       </Loaded>
@@ -103,7 +95,7 @@ function ReplicaSection() {
     },
     { head: "Version", cell: ({ version }) => version },
     {
-      head: "State",
+      head: "Status",
       cell: (replica) =>
         replica.draining || replica.drain_asked_by !== null ? (
           <Badge tone="warn">draining</Badge>
@@ -210,7 +202,12 @@ function VerificationView({ verification }: { readonly verification: Verificatio
     <p>
       {report.ok ? <Badge tone="good">right</Badge> : <Badge tone="bad">wrong</Badge>}{" "}
       {countText(report.entries)} entries of {countText(report.accounts)} accounts
-      {report.ok ? "" : `, ${countText(report.problems_total)} problems: see tributary verify`}
+      {!report.ok && (
+        <>
+          , {countText(report.problems_total)} problems, which{" "}
+          <code>npm run -s tributary -- verify</code> lists
+        </>
+      )}
       {ended !== null && (
         <>
           , <Time at={ended} ago />
@@ -229,7 +226,7 @@ const settingColumns: readonly Column<Setting>[] = [
   {
     head: "Value",
     cell: ({ secret, value }) =>
-      secret ? <span class="quiet">hidden</span> : (value ?? <span class="quiet">not set</span>),
+      secret ? <span class="quiet">hidden</span> : (value ?? <span class="quiet">–</span>),
   },
   {
     head: "From",
@@ -246,7 +243,10 @@ function SettingTable() {
   return (
     <Section
       title="Settings of this replica"
-      actions={<Button onClick={() => setAll(!all)}>{all ? "Only what is set" : "All"}</Button>}
+      hint="They come from the environment; a change there holds from the next start on."
+      actions={
+        <Button onClick={() => setAll(!all)}>{all ? "Only what is set" : "Show all"}</Button>
+      }
     >
       <Loaded load={load} what="the settings">
         {({ data }) => (

@@ -51,7 +51,8 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
     <>
       <PageHead title="Webhooks" actions={make}>
         <span class="quiet">
-          Addresses that get what happens, signed as Standard Webhooks has it.
+          Addresses that get what happens, signed as Standard Webhooks has it. An address leads to
+          its deliveries.
         </span>
       </PageHead>
       <Loaded load={load} what="the webhooks">
@@ -67,9 +68,15 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
           ) : (
             <Table
               caption="Webhooks"
-              columns={mayChange ? [...columns, actionsOf(setAsked)] : columns}
+              columns={[
+                ...columns.filter(
+                  (column) => column !== about || data.some((one) => one.description !== ""),
+                ),
+                ...(mayChange ? [actionsOf(setAsked)] : []),
+              ]}
               rows={data}
               idOf={({ id }) => id}
+              current={shown}
             />
           )
         }
@@ -108,6 +115,10 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
+const about: Column<Webhook> = {
+  head: "About",
+  cell: ({ description }) => description !== "" && <span class="wraps">{description}</span>,
+};
 const columns: readonly Column<Webhook>[] = [
   {
     head: "Address",
@@ -118,7 +129,7 @@ const columns: readonly Column<Webhook>[] = [
       </a>
     ),
   },
-  { head: "About", cell: ({ description }) => description },
+  about,
   {
     head: "Events",
     cell: ({ types }) => (types === null ? "all" : <span class="wraps">{types.join(", ")}</span>),
@@ -141,7 +152,7 @@ const columns: readonly Column<Webhook>[] = [
 ];
 
 function actionsOf(ask: (asked: Asked) => void): Column<Webhook> {
-  const words = { edit: "Change", rotate: "Rotate", delete: "Delete" } as const;
+  const words = { edit: "Change", rotate: "Rotate secret", delete: "Delete" } as const;
   return {
     head: "",
     cell: (webhook) => (
@@ -151,10 +162,15 @@ function actionsOf(ask: (asked: Asked) => void): Column<Webhook> {
           const text = what === "pause" ? pause : words[what];
           const label =
             what === "rotate"
-              ? `Rotate the secret of ${webhook.url}`
+              ? `Rotate secret of ${webhook.url}`
               : `${text} the webhook of ${webhook.url}`;
           return (
-            <Button key={what} kind="quiet" label={label} onClick={() => ask({ what, webhook })}>
+            <Button
+              key={what}
+              kind={what === "delete" ? "quiet-danger" : "quiet"}
+              label={label}
+              onClick={() => ask({ what, webhook })}
+            >
               {text}
             </Button>
           );
