@@ -1,7 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openReceiver } from "../webhooks/receiver.ts";
-import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
+import { openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
+import { ensureUsable } from "./look.ts";
 import { inspectPages } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
@@ -56,10 +57,6 @@ async function visit(path: string, heading: string): Promise<void> {
   await page.getByRole("heading", { name: heading }).first().waitFor();
 }
 
-async function ensureUsable(): Promise<void> {
-  expect(await findBarriers(page)).toEqual([]);
-}
-
 /** Asks the API beside the page. */
 async function ask(method: string, path: string, body?: object): Promise<Json> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -81,7 +78,7 @@ test("an account gets another name, a price list, a low balance, an external id 
   await field("Metadata").fill("plan = gold\nurl = https://a.example/?b=c");
   await button("Change the account").click();
   await page.getByText("is no amount of credits").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await field("Low balance").fill("2.5");
   await button("Change the account").click();
   await page.getByRole("heading", { name: "clinic" }).waitFor();
@@ -114,14 +111,14 @@ test("limits are set by the keyboard alone, and what was changed meanwhile is no
   await page.keyboard.type("120");
   await page.keyboard.press("Enter");
   await page.locator(".field .error").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("Control+A");
   await page.keyboard.type("8");
   await ask("PATCH", `/accounts/${account}`, { limits: { output_tokens_max: 4096 } });
   await page.keyboard.press("Enter");
   await page.getByRole("alert").getByText("It was changed meanwhile").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.reload();
@@ -147,7 +144,7 @@ test("a grant is set, is paid at once, is changed and stopped", async () => {
   await field("Time zone").fill("Berlin");
   await button("Set the grant").click();
   await page.getByText("is no time zone").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await field("Time zone").fill("Europe/Berlin");
   await button("Set the grant").click();
   await page.locator(".figure", { hasText: "Left of grants" }).getByText("200").first().waitFor();
@@ -165,7 +162,7 @@ test("a grant is set, is paid at once, is changed and stopped", async () => {
   });
   await button("Stop the grant").click();
   await page.getByText("stay in the balance").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Stop the grant").last().click();
   await button("Set a grant").waitFor();
   await page.locator(".figure", { hasText: "Balance" }).getByText("210").waitFor();
@@ -186,7 +183,7 @@ test("a key whose answer was lost is made once, says that its secret is gone, an
   await page.getByRole("alert").getByText("The service does not answer.").waitFor();
   await button("Make the key").click();
   await page.getByRole("heading", { name: "The key cannot be shown again" }).waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Rotate the key").click();
   await field("The old secret is good for").selectOption("no longer");
   await button("Make a new secret").click();
@@ -202,17 +199,17 @@ test("a key has a page, where its budget and its limits are set", async () => {
   await page.getByRole("link", { name: "web", exact: true }).click();
   await page.getByRole("heading", { name: "web" }).waitFor();
   await page.getByText("No request with this key yet").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Budget the key web").click();
   await page.getByText("It has none.").waitFor();
   await field("Amount in credits").fill("50");
   await field("Each").selectOption("day");
   await button("Set the budget").click();
   await page.locator(".figure", { hasText: "Left of the key's budget" }).getByText("50").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Budget the key web").click();
   await page.getByRole("dialog").getByText("50 credits are left until").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await page.keyboard.press("Escape");
   await button("Change the key web").click();
   await field("Expires").fill(`${String(laterYear)}-01-02T03:04`);
@@ -249,7 +246,7 @@ test("a price with a date joins those of a list, and is removed while it has not
     await field("Output").fill("x");
     await button("Add the price").click();
     await page.getByText("is no amount of credits").waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await field("Output").fill("2.5");
     await button("Add the price").click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -265,7 +262,7 @@ test("a price with a date joins those of a list, and is removed while it has not
   ]);
   const remove = new RegExp(`^Remove the price from ${String(laterYear)}-`);
   await page.getByRole("button", { name: remove }).click();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Remove the price").click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(await prices()).toEqual([
@@ -288,7 +285,7 @@ test("what a request was charged is given back from its receipt, at most that, a
   await field("Amount in credits").fill("1");
   await button("Give it back").click();
   await page.getByRole("dialog").locator(".error").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await field("Amount in credits").fill("0.000001");
   await field("Reference").fill("ticket 9");
   await button("Give it back").click();
@@ -310,10 +307,10 @@ test("what a request was charged is given back from its receipt, at most that, a
     .getByText(/^209\.99/)
     .first()
     .waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await page.getByRole("link", { name: "Statements" }).click();
   await page.getByRole("cell", { name: "ticket 9" }).waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   for (const [words, start] of [
     ["CSV", "what,at,amount"],
     ["JSON", "{"],
@@ -328,7 +325,7 @@ test("what a request was charged is given back from its receipt, at most that, a
     .getByRole("row", { name: /operator 1 oper_\w+ account\.credit/ })
     .first()
     .waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
 });
 
 test("a webhook is made, tested, sent again, paused, resumed and deleted", async () => {
@@ -343,7 +340,7 @@ test("a webhook is made, tested, sent again, paused, resumed and deleted", async
   await field("Address").fill(receiver.url);
   await field(/^account.low_balance:/).check();
   await field(/^key.expiring:/).check();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Make the webhook").click();
   const shown = await page.locator(".secret code").textContent();
   expect(shown).toMatch(/^whsec_/);
@@ -352,13 +349,13 @@ test("a webhook is made, tested, sent again, paused, resumed and deleted", async
   await page.getByRole("button", { name: /^Change the webhook of / }).click();
   await field(/^account.low_balance:/).uncheck();
   await field("About").fill("the till");
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Change the webhook").click();
   await page.getByRole("cell", { name: "key.expiring", exact: true }).waitFor();
   await page.getByRole("cell", { name: "the till" }).waitFor();
   await page.getByRole("button", { name: /^Rotate secret of / }).click();
   await field("The old secret signs too").selectOption("no longer");
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Make a new secret").click();
   const rotated = await page.locator(".secret code").textContent();
   expect(rotated).toMatch(/^whsec_/);
@@ -366,13 +363,13 @@ test("a webhook is made, tested, sent again, paused, resumed and deleted", async
   await button("I have kept it").click();
   await page.getByRole("link", { name: receiver.url }).click();
   await page.getByText("Nothing was sent yet").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Send a test").click();
   const delivery = page.getByRole("row", { name: /webhook\.test/ });
   // An id may have these digits too.
   await delivery.getByRole("cell", { name: /^500/ }).waitFor();
   await delivery.getByText("pending").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   status = 204;
   await delivery.getByRole("button", { name: /^Send again: webhook\.test evt_\w+$/ }).click();
   await delivery.getByText("delivered").waitFor();
@@ -388,7 +385,7 @@ test("a webhook is made, tested, sent again, paused, resumed and deleted", async
   await page.getByRole("cell", { name: "active" }).waitFor();
   await page.getByRole("button", { name: /^Delete the webhook of / }).click();
   await page.getByText("also nothing of what it has not got yet").waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await button("Delete the webhook").click();
   await page.getByText("There is no webhook").waitFor();
   // Its deliveries are gone from the page with it.

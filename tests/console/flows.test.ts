@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { findBarriers, openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
+import { openPage, startBrowser, visitPlace, type Watched } from "./browser.ts";
+import { ensureUsable } from "./look.ts";
 import { inspectPages } from "./show-failures.ts";
 import { chunk, type ConsoleService, startConsole } from "./start-console.ts";
 
@@ -30,10 +31,6 @@ function button(name: string) {
 
 function visit(path: string): Promise<void> {
   return visitPlace(page, `${service.operatorUrl}/#/${path}`);
-}
-
-async function ensureUsable(): Promise<void> {
-  expect(await findBarriers(page)).toEqual([]);
 }
 
 test("what was refused is another change when it is mended; what got no answer is the same one, and happens once", async () => {
@@ -81,7 +78,7 @@ test("what is wrong with no field of a dialog is said above its buttons", async 
   await button("Change the name, prices and more").click();
   await button("Change the account").click();
   await page.getByRole("alert").getByText(detail).waitFor();
-  await ensureUsable();
+  await ensureUsable(page);
   await page.unroute("**/api/v1/accounts/*");
   await button("Cancel").click();
 });
@@ -102,7 +99,7 @@ test.each(["Chat Completions", "Responses", "Messages"])(
     await page.locator(".answer .badge").getByText("done").waitFor();
     await page.locator(".figure", { hasText: "Cost" }).getByRole("link").waitFor();
     await page.getByText("curl", { exact: true }).click();
-    await ensureUsable();
+    await ensureUsable(page);
     service.deployment.answerNext(
       { type: "write", bytes: chunk({ content: "Begun" }) },
       { type: "hang" },
@@ -129,7 +126,26 @@ test("the playground asks all three formats side by side, and says of each what 
     await answer.getByText("12 tokens in at 1, 7 tokens out at 4 credits a million").waitFor();
   }
   await page.getByText("Messages: Anthropic, Python").click();
-  await ensureUsable();
+  await ensureUsable(page);
+});
+
+test("a receipt whose entries were changed afterwards is said to be broken, and at which entry", async () => {
+  await visit("receipts");
+  await page.getByRole("rowheader").first().getByRole("link").click();
+  await page.locator(".chain").getByText("right", { exact: true }).waitFor();
+  await page.route("**/entries?*", async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { data: { kind: string; amount: string }[] };
+    const changed = body.data.map((one) =>
+      one.kind === "settle" ? { ...one, amount: "-7" } : one,
+    );
+    await route.fulfill({ response: answer, json: { ...body, data: changed } });
+  });
+  await page.reload();
+  await page.locator(".chain").getByText("broken", { exact: true }).waitFor();
+  await page.getByText(/breaks at entry \d+: its hash is not that of its text/).waitFor();
+  await ensureUsable(page);
+  await page.unroute("**/entries?*");
 });
 
 test("an id is found from every page, and other words among the accounts", async () => {

@@ -1,6 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { openPage, startBrowser, visitPlace } from "./browser.ts";
+import { followFragment, openPage, startBrowser, visitPlace } from "./browser.ts";
+import { ensureUsable, sizes } from "./look.ts";
 import { inspectPages } from "./show-failures.ts";
 import { chunk, type ConsoleService, startConsole } from "./start-console.ts";
 
@@ -125,6 +126,7 @@ test.each(dialogs)("the dialogs of %s (%#)", async (place, openers) => {
       await dialog.waitFor();
       // What is typed goes into the dialog from the first key on.
       expect(await has(dialog, ":focus"), `${String(name)}, opened`).toBe(true);
+      if (leave === "Escape") await lookAtDialog(String(name));
       await tabTo(dialog.locator("button[type=submit]"));
       if (leave === "Escape") await page.keyboard.press("Escape");
       else {
@@ -138,6 +140,19 @@ test.each(dialogs)("the dialogs of %s (%#)", async (place, openers) => {
   }
 });
 
+/** Wide, and as a telephone has it. */
+async function lookAtDialog(name: string): Promise<void> {
+  const before = page.viewportSize();
+  for (const { height, width } of sizes) {
+    await page.setViewportSize({ width, height });
+    await ensureUsable(page, `${name} at ${String(width)}`);
+    const box = await page.getByRole("dialog").boundingBox();
+    expect(box?.x, name).toBeGreaterThanOrEqual(0);
+    expect((box?.x ?? 0) + (box?.width ?? width), name).toBeLessThanOrEqual(width);
+  }
+  if (before !== null) await page.setViewportSize(before);
+}
+
 /** Places without a dialog, too: their links, fields and buttons. */
 const places = [
   ...new Set(dialogs.map(([place]) => place)),
@@ -150,18 +165,46 @@ test.each(places)(
   async (place) => {
     const path = place.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "");
     await visitPlace(page, `${service.operatorUrl}/#/${path}`);
-    await page.evaluate(watchFocus);
-    const usable = await page.evaluate(countUnreached);
-    expect(usable.length).toBeGreaterThan(10);
-    // Once around: the document itself comes after the last one.
-    for (let pressed = 0; pressed < 2 * usable.length + 10; pressed += 1) {
-      await page.keyboard.press("Tab");
-      if (pressed >= usable.length && (await page.evaluate(countUnreached)).length === 0) break;
-    }
-    expect(await page.evaluate(countUnreached), place).toEqual([]);
-    expect(await page.evaluate(listUnseen), place).toEqual([]);
+    await goAround(page, place);
   },
 );
+
+test("callers come by the keyboard alone to their pages, and to all that can be used there", async () => {
+  const caller = (await openPage(browser)).page;
+  await caller.goto(service.url);
+  await caller.getByLabel("API key").waitFor();
+  await caller.keyboard.type(secret);
+  await caller.keyboard.press("Enter");
+  await caller.getByRole("heading", { name: "plain" }).waitFor();
+  const request = ids["request"] ?? "";
+  for (const place of [
+    "",
+    "receipts",
+    `receipts/${request}`,
+    "statements",
+    "playground",
+    "clients",
+  ]) {
+    await caller.evaluate(followFragment, `#/${place}`);
+    await caller.waitForFunction(() => document.querySelector(".state-loading") === null);
+    await goAround(caller, `callers' ${place}`);
+  }
+  await caller.context().close();
+});
+
+/** Once around with the tabulator: all that can be used on the page has the focus once, and shows it. */
+async function goAround(by: Page, place: string): Promise<void> {
+  await by.evaluate(watchFocus);
+  const usable = await by.evaluate(countUnreached);
+  expect(usable.length, place).toBeGreaterThan(6);
+  // The document itself comes after the last one.
+  for (let pressed = 0; pressed < 2 * usable.length + 10; pressed += 1) {
+    await by.keyboard.press("Tab");
+    if (pressed >= usable.length && (await by.evaluate(countUnreached)).length === 0) break;
+  }
+  expect(await by.evaluate(countUnreached), place).toEqual([]);
+  expect(await by.evaluate(listUnseen), place).toEqual([]);
+}
 
 /** Runs in the browser: keeps what gets the focus, and whether that can be seen. */
 function watchFocus(): void {

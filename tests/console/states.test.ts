@@ -1,12 +1,7 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import {
-  findBarriers,
-  followFragment,
-  measureOverflow,
-  openPage,
-  startBrowser,
-} from "./browser.ts";
+import { afterAll, afterEach, beforeAll, test } from "vitest";
+import { followFragment, openPage, startBrowser } from "./browser.ts";
+import { ensureUsable } from "./look.ts";
 import { inspectPages } from "./show-failures.ts";
 import { type ConsoleService, startConsole } from "./start-console.ts";
 
@@ -56,11 +51,6 @@ async function ask(path: string, body: object): Promise<Readonly<Record<string, 
 /** The address with the ids that `{name}` stands for. */
 function placeOf(path: string): string {
   return `#/${path.replace(/\{(\w+)\}/u, (_all, name: string) => ids[name] ?? "")}`;
-}
-
-async function ensureUsable(by: Page, place: string): Promise<void> {
-  expect(await by.evaluate(measureOverflow), place).toBeLessThanOrEqual(0);
-  expect(await findBarriers(by), place).toEqual([]);
 }
 
 /** The document anew, so that nothing is left of the mode before. */

@@ -2,14 +2,8 @@ import { readFile } from "node:fs/promises";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import {
-  findBarriers,
-  openPage,
-  startBrowser,
-  visitPlace,
-  waitForToast,
-  type Watched,
-} from "./browser.ts";
+import { openPage, startBrowser, visitPlace, waitForToast, type Watched } from "./browser.ts";
+import { ensureUsable } from "./look.ts";
 import { inspectPages } from "./show-failures.ts";
 import { chunk, type ConsoleService, startConsole } from "./start-console.ts";
 
@@ -30,10 +24,6 @@ function button(name: string) {
 
 function visit(path: string): Promise<void> {
   return visitPlace(page, `${service.operatorUrl}/#/${path}`);
-}
-
-async function ensureUsable(): Promise<void> {
-  expect(await findBarriers(page)).toEqual([]);
 }
 
 /** Goes to the account that the person has made, however many others there are. */
@@ -70,23 +60,23 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await (
       much ? page.locator(".plot canvas").first() : page.getByText("No request ended in this time")
     ).waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     const second = await openPage(browser);
     await second.page.goto(link);
     await second.page.getByText("The link was used before").waitFor();
-    expect(await findBarriers(second.page)).toEqual([]);
+    await ensureUsable(second.page);
     await second.page.context().close();
   });
 
   test("an account is made, topped up and given a key", async () => {
     await visit("accounts");
     await page.getByRole("button", { name: "New account" }).first().click();
-    await ensureUsable();
+    await ensureUsable(page);
     await page.getByLabel("Name").fill("shop");
     await page.getByLabel("Credit to begin with").fill("ten");
     await button("Make the account").click();
     await page.getByText("is no amount of credits").waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await page.getByLabel("Credit to begin with").fill("1");
     await button("Make the account").click();
     await page.getByRole("heading", { name: "shop" }).waitFor();
@@ -102,10 +92,10 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await button("Make the key").click();
     secret = (await page.locator(".secret code").textContent()) ?? "";
     expect(secret).toMatch(/^trib_/);
-    await ensureUsable();
+    await ensureUsable(page);
     await button("I have kept it").click();
     await page.getByRole("row", { name: /web/ }).waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
   });
 
   test("a request of a real client is seen running, settles, and its receipt is right", async () => {
@@ -129,11 +119,11 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     });
     const row = page.getByRole("row", { name: /Chat Completions, streamed/ });
     await row.waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await row.getByRole("link").first().click();
     await page.getByText("running").first().waitFor();
     await page.getByText("until it is settled").waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     release(undefined);
     let text = "";
     for await (const part of stream) text += part.choices[0]?.delta.content ?? "";
@@ -148,7 +138,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await page.locator(".chain").getByText("right", { exact: true }).waitFor();
     // 5 tokens at 1 and 2 at 4 credits a million.
     await page.getByRole("cell", { name: "0.000013" }).first().waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
   });
 
   test("a running request is cancelled, and its caller learns that and pays nothing", async () => {
@@ -168,14 +158,14 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await visit("running");
     await page.getByRole("button", { name: /^Cancel the request req_/ }).click();
     await page.getByText("is charged nothing").waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await button("Cancel the request").click();
     await waitForToast(page, "It ends within seconds");
     expect(await ended).toContain("operator");
     await page.getByText("Nothing runs at the moment").waitFor();
     await page.getByRole("link", { name: "Refused", exact: true }).click();
     await page.getByRole("rowheader", { name: "cancelled_by_operator" }).waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await visit("receipts");
     await page.getByLabel("Outcome").selectOption("cancelled by operator");
     await button("Show").click();
@@ -188,10 +178,11 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
   test("a caller sees the account with the key, asks, and leaves the key nowhere", async () => {
     const caller = await openPage(browser);
     await caller.page.goto(service.url);
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     await caller.page.getByLabel("API key").fill("trib_wrong_key_x");
     await caller.page.getByRole("button", { name: "Show the account" }).click();
     await caller.page.getByText("Could not load the account").waitFor();
+    await ensureUsable(caller.page);
     await caller.page.getByRole("button", { name: "Forget the key" }).click();
     await caller.page.getByLabel("API key").fill(secret);
     await caller.page.getByRole("button", { name: "Show the account" }).click();
@@ -201,26 +192,26 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
       .or(caller.page.locator(".plot canvas"))
       .first()
       .waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     const pages = caller.page.getByRole("navigation", { name: "Pages", exact: true });
     const open = (name: string) => pages.getByRole("link", { name, exact: true }).click();
     await open("Playground");
     await caller.page.getByRole("button", { name: "Send" }).click();
     await caller.page.locator(".said").getByText("Hello from the deployment.").waitFor();
     await caller.page.locator(".figure", { hasText: "Cost" }).getByText("0.00004").waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     await caller.page.locator(".figure", { hasText: "Cost" }).getByRole("link").click();
     await caller.page.getByRole("row", { name: /^Charged, rounded up .* 0\.00004$/ }).waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     await open("Receipts");
     await caller.page
       .getByRole("row", { name: /completed .* 0\.00004$/ })
       .first()
       .waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     await open("Statements");
     await caller.page.getByRole("cell", { name: "first payment" }).waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     const file = caller.page.waitForEvent("download");
     await caller.page.getByRole("button", { name: "CSV" }).click();
     const statement = await readFile(await (await file).path(), "utf8");
@@ -228,7 +219,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await open("Clients");
     await caller.page.getByText("Anthropic SDK", { exact: true }).click();
     await caller.page.locator("pre", { hasText: secret }).getByText("@anthropic-ai/sdk").waitFor();
-    expect(await findBarriers(caller.page)).toEqual([]);
+    await ensureUsable(caller.page);
     const kept = await caller.page.evaluate(() =>
       JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
     );
@@ -242,7 +233,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await page.getByRole("button", { name: "Revoke the key web" }).click();
     await page.getByRole("heading", { name: "Revoke the key web?" }).waitFor();
     await page.getByText("a revoked key cannot be brought back").waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Revoke the key web" }).click();
@@ -258,14 +249,14 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     const refused = page.getByRole("row", { name: /authentication/ });
     await refused.getByRole("link", { name: "web", exact: true }).first().waitFor();
     await refused.getByText("not known").first().waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
   });
 
   test("what was done is in the audit log", async () => {
     await visit("audit");
     for (const action of ["key.revoke", "key.create", "account.create"])
       await page.getByRole("rowheader", { name: action, exact: true }).first().waitFor();
-    await ensureUsable();
+    await ensureUsable(page);
   });
 
   test("a viewer sees everything and has no button that changes it", async () => {
@@ -285,6 +276,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     const parts = other.page.getByRole("navigation", { name: "Parts of the account" });
     await parts.getByRole("link", { name: "Settings" }).click();
     await other.page.getByRole("heading", { name: "Limits" }).waitFor();
+    await ensureUsable(other.page);
     expect(await changes.count()).toBe(0);
     await parts.getByRole("link", { name: "Receipts" }).click();
     await other.page.getByRole("rowheader").first().getByRole("link").click();
@@ -310,6 +302,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await service.command("operator", "revoke", viewer.id);
     await other.page.getByRole("link", { name: "Receipts" }).first().click();
     await other.page.getByText("The session has ended").waitFor();
+    await ensureUsable(other.page);
     expect([...other.strangers, ...other.complaints]).toEqual([]);
   });
 
