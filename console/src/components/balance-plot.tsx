@@ -35,5 +35,5 @@ function plotOf(newestFirst: readonly Entry[]) {
 
 /** Exact enough that two steps of the scale never look the same. */
 function balanceText(balance: number): string {
-  return creditText(String(Number(balance.toPrecision(9))));
+  return creditText(String(Number(balance.toPrecision(15))));
 }

@@ -1,5 +1,6 @@
 import type { InputHTMLAttributes, TargetedEvent } from "preact";
 import { useId } from "preact/hooks";
+import { withCode } from "./text.tsx";
 
 /** A line of text with its label; what is wrong with it stands below it. */
 export function Field({
@@ -66,7 +67,7 @@ export function Field({
       )}
       {error !== null && (
         <p class="error" id={`${id}-error`}>
-          {error}
+          {withCode(error)}
         </p>
       )}
     </div>

@@ -4,6 +4,7 @@ import { ApiError, newOnce } from "../api/client.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Checks, Choice, Field } from "./field.tsx";
+import { withCode } from "./text.tsx";
 
 interface Shared {
   /** What it has before it is changed; nothing, or the first choice, where absent. */
@@ -28,6 +29,7 @@ export function FormDialog<Name extends string = never>({
   children,
   danger = false,
   fields,
+  leave = "Cancel",
   onClose,
   run,
   title,
@@ -36,6 +38,8 @@ export function FormDialog<Name extends string = never>({
   /** The words on the button: what it does, such as "Revoke the key". */
   readonly action: string;
   readonly danger?: boolean;
+  /** The words on the button that leaves it, where "Cancel" could be what it asks about. */
+  readonly leave?: string;
   readonly onClose: () => void;
   /** By name, in their order. The first has the focus. */
   readonly fields?: Readonly<Record<Name, AnyField>>;
@@ -79,12 +83,12 @@ export function FormDialog<Name extends string = never>({
         ))}
         {error !== null && atFault === undefined && (
           <p class="error" role="alert">
-            {wordsOf(error)}
+            {withCode(wordsOf(error))}
           </p>
         )}
         <div class="actions">
           <Button kind="quiet" onClick={onClose}>
-            Cancel
+            {leave}
           </Button>
           <Button type="submit" kind={danger ? "danger" : "main"} busy={busy}>
             {action}

@@ -34,7 +34,7 @@ export function PageHead({
         </h1>
         {children !== undefined && <div class="page-line">{children}</div>}
       </div>
-      {actions !== undefined && <div class="actions">{actions}</div>}
+      {actions !== undefined && actions !== false && <div class="actions">{actions}</div>}
     </div>
   );
 }

@@ -253,7 +253,7 @@ function optionsOf(
       },
       {
         ...axis,
-        size: 52,
+        size: (_plot, values) => axisWidth(values),
         values: (_plot, values) => values.map((value) => given.format(value)),
       },
     ],
@@ -290,11 +290,17 @@ function utcDate(seconds: number): Date {
   return UPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC");
 }
 
-/** Hours of the day, and the date where one begins; `stepMs` is from one to the next. */
+/** As wide as the longest of its words, whose letters are about as wide as digits; where there are few, as others are. */
+function axisWidth(words: readonly string[] | null): number {
+  return Math.max(52, ...(words ?? []).map(({ length }) => length * 6.5 + 14));
+}
+
+/** Hours of the day, with seconds where steps are shorter than a minute, and the date where a day begins; `stepMs` is from one to the next. */
 function axisTime(ms: number, stepMs: number): string {
   const text = timeText(new Date(ms).toISOString());
   const startsDay = text.endsWith(" 00:00:00") || stepMs >= dayMs;
-  return startsDay ? text.slice(5, 10) : text.slice(11, 16);
+  if (startsDay) return text.slice(5, 10);
+  return text.slice(11, stepMs < 60_000 ? 19 : 16);
 }
 
 /** Sums begin at 0; of a level that is far from it the changes are shown, as a line without an area. */

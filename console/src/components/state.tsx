@@ -94,7 +94,8 @@ export function Failed({
       </p>
       {hint}
       {error.requestId !== null && <p class="quiet">Request {error.requestId}</p>}
-      {error.status !== 404 && <Button onClick={retry}>Try again</Button>}
+      {/* What is not there, or whose key is not known, is so the next time too. */}
+      {error.status !== 404 && error.status !== 401 && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }

@@ -40,8 +40,8 @@ export function amountColumn<Row>(
   };
 }
 
-/** Characters behind the point. */
-function decimalsOf(amount: string | null | undefined): number {
+/** Characters behind the point of an amount; none of none. */
+export function decimalsOf(amount: string | null | undefined): number {
   const [, rest] = amount?.split(".") ?? [];
   return rest?.length ?? 0;
 }
@@ -169,7 +169,7 @@ export function TableRow<Row>({
 }
 
 /** As wide as the decimals that others of the column have and this one has not. */
-function Padding({
+export function Padding({
   amount,
   decimals,
 }: {

@@ -14,7 +14,7 @@ export function Credits({
   return (
     <span class="number">
       {creditText(amount)}
-      {unit && " credits"}
+      {unit && (amount === "1" ? " credit" : " credits")}
     </span>
   );
 }

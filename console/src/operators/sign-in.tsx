@@ -4,7 +4,7 @@ import type { Session } from "../api/types.ts";
 import { Button } from "../components/button.tsx";
 import { Field } from "../components/field.tsx";
 import { Mark } from "../components/mark.tsx";
-import { CopyButton } from "../components/text.tsx";
+import { CopyButton, withCode } from "../components/text.tsx";
 
 const command = "npm run -s tributary -- operator login-link";
 
@@ -36,7 +36,7 @@ export function SignIn({
         <h1 class="brand">
           <Mark /> Tributary
         </h1>
-        {words !== null && <p class="notice">{words}</p>}
+        {words !== null && <p class="notice">{withCode(words)}</p>}
         <form
           class="stack"
           onSubmit={(event) => {

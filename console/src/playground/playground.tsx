@@ -104,7 +104,7 @@ export function Playground({
           ))}
         </div>
         {typeof tools !== "string" && (
-          <Section title="The same from elsewhere" hint={linesHint}>
+          <Section title="The same request as code" hint={linesHint}>
             {shown.flatMap(([format, title]) =>
               linesOf({
                 format,
@@ -243,10 +243,10 @@ function TimeFigures({ asked: { answer, firstMs, totalMs } }: { readonly asked: 
     <>
       <Figure name="First output">{firstMs === null ? "–" : durationText(firstMs)}</Figure>
       <Figure name="In all">{totalMs === null ? "–" : durationText(totalMs)}</Figure>
-      <Figure name="Tokens in, out">
+      <Figure name="Tokens in / out">
         {answer.outputTokens === null
           ? "–"
-          : `${countText(answer.inputTokens ?? 0)}, ${countText(answer.outputTokens)}`}
+          : `${countText(answer.inputTokens ?? 0)} / ${countText(answer.outputTokens)}`}
       </Figure>
       <Figure name="Tokens a second">
         {answer.outputTokens === null || streamedMs < 1
@@ -262,7 +262,9 @@ function Frames({ frames }: Pick<Asked, "frames">) {
   return (
     <details class="frames" open>
       <summary>
-        {frames.length === 1 ? "One frame" : `${countText(frames.length)} frames`}, as they came
+        {frames.length === 1
+          ? "One frame, as it came"
+          : `${countText(frames.length)} frames, as they came`}
       </summary>
       <ol tabIndex={0} aria-label="Frames">
         {frames.map(({ atMs, text }, index) => (

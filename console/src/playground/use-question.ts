@@ -110,10 +110,13 @@ async function follow(
       });
     } else {
       const text = await response.text();
+      const answer = readBody(format, text);
+      const atMs = sinceMs();
       update({
-        answer: readBody(format, text),
-        frames: [{ atMs: sinceMs(), text }],
-        firstMs: sinceMs(),
+        answer,
+        frames: [{ atMs, text }],
+        // What says why there is none is no output.
+        firstMs: answer.error === null ? atMs : null,
       });
     }
     update({ state: asked.answer.error === null ? "done" : "failed", totalMs: sinceMs() });

@@ -38,7 +38,9 @@ export function AccountsPage({ query }: { readonly query: URLSearchParams }) {
   );
   return (
     <>
-      <PageHead title="Accounts" actions={make} />
+      <PageHead title="Accounts" actions={make}>
+        <span class="quiet">Amounts are credits.</span>
+      </PageHead>
       <SearchForm key={search} search={search} />
       <PagedTable
         caption="Accounts"
@@ -49,8 +51,10 @@ export function AccountsPage({ query }: { readonly query: URLSearchParams }) {
         empty={
           search === "" ? (
             <Empty title="There is no account yet">
-              <p>An account has credit, and keys that spend it. Make the first one.</p>
-              {make}
+              <p>An account has credit, and keys that spend it.</p>
+              {make || (
+                <p class="quiet">An operator with the role billing or owner makes accounts.</p>
+              )}
             </Empty>
           ) : (
             <Empty title="No account is like that">

@@ -45,7 +45,7 @@ export function RunningPage() {
       ) : (
         <div class="row-actions">
           <Button
-            kind="quiet"
+            kind="quiet-danger"
             label={`Cancel the request ${generation.id}`}
             onClick={() => setCancelling(generation)}
           >
@@ -91,6 +91,7 @@ export function RunningPage() {
         <FormDialog
           title="Cancel the request?"
           action="Cancel the request"
+          leave="Let it run"
           danger
           onClose={() => setCancelling(null)}
           run={async () => {

@@ -2,12 +2,18 @@ import { get } from "../../api/client.ts";
 import type { Usage } from "../../api/types.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Sparkline } from "../../components/sparkline.tsx";
+import { decimalsOf, Padding } from "../../components/table.tsx";
 import { Credits } from "../../components/text.tsx";
 import { textOf, unitsOf } from "../../exact.ts";
 import { linkTo } from "../../place.ts";
 import { bucketsOf } from "../../time-ranges.ts";
 
-type Charges = { readonly days: readonly number[]; readonly rows: readonly Usage[] };
+interface Charges {
+  /** Of each account what it was charged on each day, in 1e-9 credit, and in all. */
+  readonly of: ReadonlyMap<string, { readonly nanos: readonly bigint[]; readonly sum: string }>;
+  /** Decimals of the longest sum. */
+  readonly decimals: number;
+}
 let together: { readonly accounts: string[]; readonly charges: Promise<Charges> } | null = null;
 
 /** One question for the accounts of all rows that are shown at once. */
@@ -26,31 +32,36 @@ async function askCharges(accounts: readonly string[]): Promise<Charges> {
   const since = new Date(days[0] ?? 0).toISOString();
   const query = { by: "day,account", account: accounts.join(","), since };
   const { data } = await get<{ readonly data: readonly Usage[] }>("/usage", { query });
-  return { days, rows: data };
+  const of = new Map(
+    accounts.map((account) => {
+      const its = data.filter((row) => row.account === account);
+      const charged = new Map(its.map(({ charged: sum, day = "" }) => [Date.parse(day), sum]));
+      const nanos = days.map((day) => unitsOf(charged.get(day) ?? "0", 9));
+      const total = nanos.reduce((sum, one) => sum + one, 0n);
+      return [account, { nanos, sum: textOf(total, 9) }] as const;
+    }),
+  );
+  return { of, decimals: Math.max(...[...of.values()].map(({ sum }) => decimalsOf(sum))) };
 }
 
 /** What an account was charged, day by day. */
 export function Spend({ account }: { readonly account: string }) {
-  const { data, error } = useLoad(`spend of ${account}`, async () => {
-    const { days, rows } = await chargesOf(account);
-    const its = rows.filter((row) => row.account === account);
-    const charged = new Map(its.map(({ charged: sum, day = "" }) => [Date.parse(day), sum]));
-    return days.map((day) => unitsOf(charged.get(day) ?? "0", 9));
-  });
+  const { data, error } = useLoad(`spend of ${account}`, () => chargesOf(account));
+  const its = data?.of.get(account);
   // As wide and as tall as what comes, so that no row moves.
-  if (data === null)
+  if (data === null || its === undefined)
     return (
       <span class="spend">
         <Sparkline values={[]} /> <span class="number quiet">{error === null ? "…" : "–"}</span>
       </span>
     );
-  const sum = textOf(
-    data.reduce((total, nanos) => total + nanos, 0n),
-    9,
-  );
   return (
     <a class="spend" href={linkTo(["accounts", account], { tab: "usage", range: "30d" })}>
-      <Sparkline values={data.map(Number)} /> <Credits amount={sum} />
+      <Sparkline values={its.nanos.map(Number)} />{" "}
+      <span>
+        <Credits amount={its.sum} />
+        <Padding decimals={data.decimals} amount={its.sum} />
+      </span>
     </a>
   );
 }
