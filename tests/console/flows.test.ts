@@ -132,7 +132,7 @@ test("the playground asks all three formats side by side, and says of each what 
 test("a receipt whose entries were changed afterwards is said to be broken, and at which entry", async () => {
   await visit("receipts");
   await page.getByRole("rowheader").first().getByRole("link").click();
-  await page.locator(".chain").getByText("right", { exact: true }).waitFor();
+  await page.locator(".chain").getByText("verified", { exact: true }).waitFor();
   await page.route("**/entries?*", async (route) => {
     const answer = await route.fetch();
     const body = (await answer.json()) as { data: { kind: string; amount: string }[] };
@@ -146,6 +146,18 @@ test("a receipt whose entries were changed afterwards is said to be broken, and 
   await page.getByText(/breaks at entry \d+: its hash is not that of its text/).waitFor();
   await ensureUsable(page);
   await page.unroute("**/entries?*");
+});
+
+test("a sum of the overview leads to the receipts that it is of", async () => {
+  await visit("");
+  const named = page.getByText("Requests", { exact: true });
+  const sum = page.locator(".figure", { has: named }).getByRole("link");
+  const count = Number(await sum.textContent());
+  expect(count).toBeGreaterThan(0);
+  await sum.click();
+  const receipts = page.getByRole("region", { name: "Receipts" }).getByRole("rowheader");
+  await receipts.first().waitFor();
+  expect(await receipts.count()).toBe(count);
 });
 
 test("an id is found from every page, and other words among the accounts", async () => {

@@ -135,7 +135,7 @@ describe.each(ledgers)("on a ledger that has $has", ({ much }) => {
     await page.locator(`a[href="${request}"]`).click();
     await page.locator("h1").getByText("completed").waitFor();
     await page.getByText("the last hash is the receipt's").waitFor();
-    await page.locator(".chain").getByText("right", { exact: true }).waitFor();
+    await page.locator(".chain").getByText("verified", { exact: true }).waitFor();
     // 5 tokens at 1 and 2 at 4 credits a million.
     await page.getByRole("cell", { name: "0.000013" }).first().waitFor();
     await ensureUsable(page);

@@ -55,9 +55,15 @@ export async function fetchWith(
     throw new ApiError({ status: 0, code: "no_answer", detail: "The service does not answer." });
   });
   if (response.ok) return response;
+  // The service's own words for 401 name headers, for those who write programs.
+  if (response.status === 401)
+    throw new ApiError({ status: 401, code: "authentication", detail: keyUnknown });
   const body: unknown = await response.json().catch(() => null);
   throw new ApiError({ status: response.status, ...problemOf(body, response.status) });
 }
+
+const keyUnknown =
+  "The service does not know this API key: it is misspelt, has expired or was revoked. Forget the key, above, and enter one as it was printed when it was made.";
 
 function problemOf(
   body: unknown,

@@ -94,7 +94,7 @@ export function Failed({
       </p>
       {hint}
       {error.requestId !== null && <p class="quiet">Request {error.requestId}</p>}
-      {/* What is not there, or whose key is not known, is so the next time too. */}
+      {/* A 404 or a 401 would be the same the next time. */}
       {error.status !== 404 && error.status !== 401 && <Button onClick={retry}>Try again</Button>}
     </div>
   );

@@ -38,7 +38,7 @@ export const sections: readonly {
     ],
   },
   {
-    group: "House",
+    group: "Administration",
     pages: [
       { path: "operators", title: "Operators" },
       { path: "webhooks", title: "Webhooks" },

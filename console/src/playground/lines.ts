@@ -1,6 +1,6 @@
 import { type FormatName, headersOf, paths } from "./ask.ts";
 
-/** A way to ask the same from elsewhere. */
+/** The same request as code of a client. */
 export interface Lines {
   readonly title: string;
   readonly text: string;

@@ -115,7 +115,7 @@ async function follow(
       update({
         answer,
         frames: [{ atMs, text }],
-        // What says why there is none is no output.
+        // The body of an error is no output.
         firstMs: answer.error === null ? atMs : null,
       });
     }

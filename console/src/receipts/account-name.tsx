@@ -37,10 +37,15 @@ async function askNames(ids: readonly string[], ask: Ask): Promise<Names> {
   return new Map(data.map(({ id, name }) => [id, name]));
 }
 
+/** The name of an account, or its id where it has none to be seen; null: not there yet. */
+export function useAccountName(id: string): string | null {
+  const ask = useAsk();
+  return useLoad(`name of ${id}`, async () => (await namesWith(id, ask)).get(id) ?? id).data;
+}
+
 /** An account by its name, which leads to its page; its id until that is there. */
 export function AccountName({ id }: { readonly id: string }) {
-  const ask = useAsk();
-  const { data } = useLoad(`name of ${id}`, async () => (await namesWith(id, ask)).get(id) ?? id);
+  const data = useAccountName(id);
   // As wide before as after, so that nothing moves.
   return (
     <a class="account-name" title={`${data ?? ""} ${id}`} href={linkTo(["accounts", id])}>

@@ -101,7 +101,7 @@ export function Sum({
                 Tokens
               </th>
               <th scope="col" class="right">
-                Credits a million
+                Credits a million tokens
               </th>
               <th scope="col" class="right">
                 Credits
@@ -125,7 +125,7 @@ export function Sum({
           <tfoot>
             <tr>
               <th scope="row" colSpan={3}>
-                Charged, rounded up to a billionth once
+                Charged, rounded up once to a billionth of a credit
               </th>
               <td class="right">
                 <Credits amount={charged} />
@@ -145,8 +145,10 @@ export function Sum({
         </table>
       </div>
       <p class="hint">
-        By the price list {children}. Of the output {countText(usage.reasoning_tokens)} tokens were
-        reasoning. It held <Credits amount={reserved} unit /> while it ran.
+        By the price list {children}.
+        {usage.reasoning_tokens > 0 &&
+          ` Of the output ${countText(usage.reasoning_tokens)} tokens were reasoning.`}{" "}
+        It held <Credits amount={reserved} unit /> while it ran.
       </p>
     </>
   );

@@ -4,7 +4,7 @@ import type { Receipt } from "../api/types.ts";
 import { type Load, useLoad } from "../api/use-load.ts";
 import { Facts, PageHead, Section } from "../components/page.tsx";
 import { Loaded } from "../components/state.tsx";
-import { Id } from "../components/text.tsx";
+import { Credits, Id } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { countText, formatText } from "../words.ts";
 import { AccountName, KeyName } from "./account-name.tsx";
@@ -70,6 +70,11 @@ export function ReceiptView({
             actions={actions?.(receipt, load.reload)}
           >
             <Id>{receipt.id}</Id>
+            {receipt.charged !== null && (
+              <span>
+                charged <Credits amount={receipt.charged} unit />
+              </span>
+            )}
           </PageHead>
           <Section title="What happened" hint={outcomeWords(receipt)}>
             <TimeLine receipt={receipt} />

@@ -8,7 +8,7 @@ import { Figure, Figures, Section } from "../components/page.tsx";
 import { Plot } from "../components/plot.tsx";
 import { Empty, Loaded } from "../components/state.tsx";
 import { amountColumn, type Column, Table } from "../components/table.tsx";
-import { Credits, Time } from "../components/text.tsx";
+import { Credits, Id, Time } from "../components/text.tsx";
 import { linkTo } from "../place.ts";
 import { goTo } from "../router.ts";
 import { countText, creditText, dayText, shortCount } from "../words.ts";
@@ -124,10 +124,10 @@ function Parts({
       </Section>
       {head !== null && (
         <Section
-          title="Head"
-          hint="Kept elsewhere, it proves later that no entry up to the month's end was changed."
+          title="Proof"
+          hint="The head of the account's chain of entries: kept elsewhere, it proves later that no entry up to the month's end was changed."
         >
-          <code class="wraps-anywhere">{head}</code>
+          <Id>{head}</Id>
         </Section>
       )}
     </>

@@ -56,25 +56,28 @@ function chargedOf(rows: readonly Usage[]): bigint {
 /** The sums of all rows. */
 function UsageFigures({
   charged,
+  href,
   rows,
 }: {
   readonly rows: readonly Usage[];
   readonly charged: string;
+  /** The receipts that they are of. */
+  readonly href: string;
 }) {
   const sum = (of: (row: Usage) => bigint): bigint =>
     rows.reduce((total, row) => total + of(row), 0n);
   return (
     <Figures>
-      <Figure name="Requests">
+      <Figure name="Requests" href={href}>
         <span class="number">{countText(Number(sum((row) => BigInt(row.requests))))}</span>
       </Figure>
-      <Figure name="Tokens in">
+      <Figure name="Tokens in" href={href}>
         <span class="number">{countText(Number(sum((row) => BigInt(row.input_tokens))))}</span>
       </Figure>
-      <Figure name="Tokens out">
+      <Figure name="Tokens out" href={href}>
         <span class="number">{countText(Number(sum((row) => BigInt(row.output_tokens))))}</span>
       </Figure>
-      <Figure name="Charged" note="credits">
+      <Figure name="Charged" note="credits" href={href}>
         <span class="number">{charged}</span>
       </Figure>
     </Figures>
@@ -150,21 +153,23 @@ export function UsagePlots({
   const plotted = useMemo(() => plottedOf(rows, buckets, by), [rows, buckets, by]);
   if (rows.length === 0) return <>{empty}</>;
   const charged = creditText(textOf(chargedOf(rows), 9));
+  const receiptsOf = (sinceMs: number, untilMs: number): string =>
+    linkTo(["receipts"], {
+      ...filters,
+      ended_since: new Date(sinceMs).toISOString(),
+      ended_until: new Date(untilMs).toISOString(),
+    });
+  const whole = receiptsOf(buckets[0] ?? 0, (buckets.at(-1) ?? 0) + widthMs);
   const shared = {
     times: buckets,
     widthMs,
     whenText: (ms: number) =>
       by === "day" ? dayText(ms) : timeText(new Date(ms).toISOString()).slice(0, 16),
-    linkOf: (ms: number) =>
-      linkTo(["receipts"], {
-        ...filters,
-        ended_since: new Date(ms).toISOString(),
-        ended_until: new Date(ms + widthMs).toISOString(),
-      }),
+    linkOf: (ms: number) => receiptsOf(ms, ms + widthMs),
   };
   return (
     <>
-      <UsageFigures rows={rows} charged={charged} />
+      <UsageFigures rows={rows} charged={charged} href={whole} />
       <div class="plots">
         <Plot
           {...shared}
@@ -199,7 +204,7 @@ export function UsagePlots({
       <p class="hint">
         A request counts when it ended.{" "}
         {by === "day" ? "Days are of UTC" : `Hours are of ${zoneText()}`}; latencies are right to a
-        factor of two. A click on a point leads to its receipts.
+        factor of two. A click on a point or a sum leads to its receipts.
       </p>
     </>
   );

@@ -69,18 +69,24 @@ function AccountView({ account }: { readonly account: CallerAccount }) {
           <BudgetFigures of={account} />
         </Section>
       )}
-      <Section title="Prices and limits" hint="Prices are credits for a million tokens.">
+      <Section title="Prices" hint="Credits for a million tokens.">
         <Facts
           rows={[
             ["Input", <Credits amount={prices.input} />],
             ["Cached input", <Credits amount={prices.cached_input} />],
             ["Output", <Credits amount={prices.output} />],
-            ["At once", `${countText(limits.concurrent_requests)} requests`],
+          ]}
+        />
+      </Section>
+      <Section title="Limits">
+        <Facts
+          rows={[
+            ["Requests at once", countText(limits.concurrent_requests)],
             [
-              "A minute",
-              `${countText(limits.requests_per_minute)} requests, ${countText(limits.requests_remaining)} left`,
+              "Requests a minute",
+              `${countText(limits.requests_per_minute)}, ${countText(limits.requests_remaining)} left`,
             ],
-            ["Output at most", `${countText(limits.output_allowance_max)} tokens`],
+            ["Output tokens", `${countText(limits.output_allowance_max)} of one answer`],
           ]}
         />
       </Section>

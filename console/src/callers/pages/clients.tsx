@@ -42,4 +42,4 @@ export function ClientsPage({ secret }: { readonly secret: string }) {
   );
 }
 
-const agentsHint = `They need a model that calls tools and has at least ${countText(agentContextTokensMin)} tokens of context. Whether this service has one, its operator knows.`;
+const agentsHint = `They need a model that calls tools and has at least ${countText(agentContextTokensMin)} tokens of context. Ask the operator of this service whether its model is one.`;

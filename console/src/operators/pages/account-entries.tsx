@@ -24,8 +24,8 @@ export function AccountEntries({ id, turn }: { readonly id: string; readonly tur
       empty={
         <Empty title="Nothing has moved yet">
           <p>
-            Credit that is added, and what requests hold and are charged, stands here. Top up the
-            account to begin.
+            Credit that is added, and what requests hold and are charged, stands here. A top-up is
+            the first.
           </p>
         </Empty>
       }
@@ -39,8 +39,8 @@ function columnsOf(names: ReadonlyMap<string, string> | null): readonly Column<E
     { head: "Time", cell: ({ at }) => <Time at={at} /> },
     { head: "Kind", names: true, cell: ({ kind }) => kind },
     amountColumn("Amount", ({ amount }) => amount),
-    amountColumn("Held more", ({ held_change: held }) => held),
-    amountColumn("Balance", ({ balance }) => balance),
+    amountColumn("Held change", ({ held_change: held }) => held),
+    amountColumn("Balance after", ({ balance }) => balance),
     { head: "By", cell: ({ actor }) => <Named id={actor} names={names} /> },
     { head: "For", cell: (entry) => <Purpose entry={entry} /> },
   ];

@@ -53,8 +53,8 @@ export function AccountKeys({ account }: { readonly account: Account }) {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="This account has no key">
-              <p>A client sends a key with each request. Make one for each client.</p>
-              {make}
+              <p>A client sends a key with each request, one of its own.</p>
+              {make || <p class="quiet">An operator with the role billing or owner makes keys.</p>}
             </Empty>
           ) : (
             <>

@@ -47,7 +47,7 @@ export function AboutDialog(props: DialogProps) {
           label: "Low balance",
           initial: low ?? "",
           inputMode: "decimal",
-          hint: "A balance below it is an event, which webhooks get. Empty: none.",
+          hint: "In credits. A balance below it is an event, which webhooks get. Empty: none.",
           param: "low_balance_at",
         },
         external: {

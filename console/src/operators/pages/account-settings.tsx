@@ -71,7 +71,7 @@ function aboutRows(account: Account): Rows {
     ["Name", name],
     ["External id", external === null ? none : <code>{external}</code>],
     [
-      "Pays by",
+      "Price list",
       <>
         <a href={linkTo(["prices"])}>{list ?? "default"}</a>
         {list === null && <span class="quiet"> as all without a list of their own</span>}
@@ -108,7 +108,7 @@ function grantRows({ grant, grant_left: left, grant_next_at: next }: Account): R
 
 function limit(count: number | null) {
   return count === null ? (
-    <span class="quiet">as the service's settings</span>
+    <a href={linkTo(["settings"])}>as the service's settings</a>
   ) : (
     <span class="number">{countText(count)}</span>
   );

@@ -33,6 +33,11 @@ export function AccountPage({
       load={load}
       what="the account"
       head={<PageHead title="Account" trail={[["Accounts", linkTo(["accounts"])]]} />}
+      missing={
+        <p>
+          <a href={linkTo(["accounts"])}>Show all accounts</a>
+        </p>
+      }
     >
       {(account) => <AccountView account={account} load={load} query={query} />}
     </Loaded>

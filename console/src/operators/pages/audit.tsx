@@ -14,8 +14,8 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRow
   return [
     { head: "Time", cell: ({ at }) => <Time at={at} /> },
     { head: "Who", cell: ({ actor }) => <Named id={actor} names={names} /> },
-    { head: "Did", names: true, cell: ({ action }) => action },
-    { head: "To", cell: ({ target }) => <Named id={target} names={names} /> },
+    { head: "Action", names: true, cell: ({ action }) => action },
+    { head: "Target", cell: ({ target }) => <Named id={target} names={names} /> },
     { head: "Before and after", cell: (row) => <Change row={row} /> },
   ];
 }
@@ -70,14 +70,19 @@ function Change({ row: { after, before } }: { readonly row: AuditRow }) {
           <span class="quiet">{name}</span>{" "}
           {before !== null && name in before && (
             <>
-              <del>{String(before[name])}</del>{" "}
+              <del>{valueText(before[name])}</del>{" "}
             </>
           )}
-          {after !== null && name in after && <ins>{String(after[name])}</ins>}
+          {after !== null && name in after && <ins>{valueText(after[name])}</ins>}
         </li>
       ))}
     </ul>
   );
+}
+
+/** A value of a change in words; an empty one is "none". */
+function valueText(value: NonNullable<AuditRow["after"]>[string] | undefined): string {
+  return value === null || value === "" ? "none" : String(value);
 }
 
 interface Filters {

@@ -41,7 +41,7 @@ export function ChainCheck({ receipt }: { readonly receipt: Receipt }) {
           <p>
             {state.result.state === "right" ? (
               <>
-                <Badge tone="good">right</Badge> This browser recomputed{" "}
+                <Badge tone="good">verified</Badge> This browser recomputed{" "}
                 {state.result.checked === 1
                   ? "the entry"
                   : `${String(state.result.checked)} entries`}{" "}

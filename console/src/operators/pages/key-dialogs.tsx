@@ -40,7 +40,7 @@ export function NewKey({
       action="Make the key"
       onClose={onClose}
       fields={{
-        name: { label: "Name", placeholder: "web", hint: "Of the client that uses it." },
+        name: { label: "Name", placeholder: "web", hint: "Which client uses it." },
         scopes: {
           label: "May",
           choices: scopeChoices,

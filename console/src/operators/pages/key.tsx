@@ -6,7 +6,7 @@ import { Facts, PageHead, Section } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/state.tsx";
 import { Id, Time } from "../../components/text.tsx";
 import { linkTo } from "../../place.ts";
-import { AccountName } from "../../receipts/account-name.tsx";
+import { AccountName, useAccountName } from "../../receipts/account-name.tsx";
 import { ReceiptTable } from "../../receipts/receipt-table.tsx";
 import { countText } from "../../words.ts";
 import { useMay } from "../session.ts";
@@ -19,7 +19,17 @@ export function KeyPage({ id }: { readonly id: string }) {
     get<Key>(`/keys/${encodeURIComponent(id)}`, { signal }),
   );
   return (
-    <Loaded load={load} what="the key" head={<PageHead title="Key" />}>
+    <Loaded
+      load={load}
+      what="the key"
+      head={<PageHead title="Key" />}
+      missing={
+        <p>
+          The keys of an account are on its page.{" "}
+          <a href={linkTo(["accounts"])}>Show all accounts</a>
+        </p>
+      }
+    >
       {(key) => <KeyView value={key} load={load} />}
     </Loaded>
   );
@@ -28,9 +38,10 @@ export function KeyPage({ id }: { readonly id: string }) {
 function KeyView({ load, value }: { readonly value: Key; readonly load: Load<Key> }) {
   const dialogs = useKeyDialogs(load.reload);
   const mayChange = useMay("billing");
+  const account = useAccountName(value.account);
   const trail = [
     ["Accounts", linkTo(["accounts"])],
-    ["Its account", linkTo(["accounts", value.account])],
+    [account ?? value.account, linkTo(["accounts", value.account])],
   ] as const;
   return (
     <>

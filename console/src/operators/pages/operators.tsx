@@ -33,10 +33,10 @@ export function OperatorsPage() {
       head: "",
       cell: (operator) => (
         <div class="row-actions">
-          <a href={linkTo(["audit"], { actor: operator.id })}>Changes</a>
+          <a href={linkTo(["audit"], { actor: operator.id })}>What it changed</a>
           {mayChange && operator.revoked_at === null && (
             <Button
-              kind="quiet"
+              kind="quiet-danger"
               label={`Revoke the operator ${operator.name}`}
               onClick={() => setRevoking(operator)}
             >

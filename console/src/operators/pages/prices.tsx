@@ -55,7 +55,7 @@ export function PricesPage() {
                 title={list.name}
                 hint={
                   list.source === "settings"
-                    ? "These are the prices of the settings. A list of this name, once made, goes before them."
+                    ? "These are the prices of the settings. A list of this name, once made, replaces them."
                     : undefined
                 }
                 actions={
@@ -136,7 +136,7 @@ function removal(begun: readonly Price[], remove: (price: Price) => void): Colum
       !begun.includes(price) && (
         <div class="row-actions">
           <Button
-            kind="quiet"
+            kind="quiet-danger"
             label={`Remove the price from ${timeText(price.effective_from ?? "")} on`}
             onClick={() => remove(price)}
           >

@@ -57,8 +57,8 @@ export function RefusedPage() {
         empty={
           <Empty title="Nothing was refused, and nothing failed">
             <p>
-              A request that is answered with an error stands here with the reason. What a request
-              that was admitted came to is on its <a href={linkTo(["receipts"])}>receipt</a>.
+              A request that is answered with an error stands here with the reason. How an admitted
+              request ended is on its <a href={linkTo(["receipts"])}>receipt</a>.
             </p>
           </Empty>
         }

@@ -51,7 +51,7 @@ function DeploymentSection() {
                     ? "not known"
                     : `${countText(deployment.context_tokens)} tokens`,
                 ],
-                ["Tools", deployment.takes_tools ? "taken" : "not taken"],
+                ["Tools", deployment.takes_tools ? "accepted" : "not accepted"],
               ]}
             />
             <p class="hint">
@@ -120,7 +120,7 @@ function ReplicaSection() {
         mayDrain && !replica.draining && replica.drain_asked_by === null ? (
           <div class="row-actions">
             <Button
-              kind="quiet"
+              kind="quiet-danger"
               label={`Drain the replica ${replica.id}`}
               onClick={() => setDraining(replica)}
             >

@@ -17,8 +17,7 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
   const load = useLoad(
     `top accounts ${range}`,
     async (signal) => {
-      const since = new Date(bucketsOf(range, Date.now())[0] ?? 0).toISOString();
-      const query = { by: "account", since };
+      const query = { by: "account", since: sinceOf(range) };
       const usage = await get<{ readonly data: readonly Usage[] }>("/usage", { query, signal });
       return usage.data
         .map((row) => ({ ...row, nanos: unitsOf(row.charged, 9) }))
@@ -30,6 +29,7 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
     <section class="plot" aria-label="Who was charged most">
       <div class="plot-head">
         <h2 class="plot-title">Who was charged most</h2>
+        <span class="plot-when quiet">credits</span>
         <a class="plot-keys" href={linkTo(["accounts"])}>
           All accounts
         </a>
@@ -48,7 +48,9 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
                 <span class="most-bar" aria-hidden="true">
                   <span style={{ width: `${String(shareOf(nanos, rows[0]?.nanos ?? 0n))}%` }} />
                 </span>
-                <Credits amount={charged} />
+                <a href={linkTo(["receipts"], { account, ended_since: sinceOf(range) })}>
+                  <Credits amount={charged} />
+                </a>
               </li>
             ))}
           </ol>
@@ -56,6 +58,11 @@ export function TopAccounts({ range }: { readonly range: RangeName }) {
       </Loaded>
     </section>
   );
+}
+
+/** When the first point of the plots beside it begins. */
+function sinceOf(range: RangeName): string {
+  return new Date(bucketsOf(range, Date.now())[0] ?? 0).toISOString();
 }
 
 function shareOf(nanos: bigint, most: bigint): number {

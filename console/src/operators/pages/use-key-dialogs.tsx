@@ -4,6 +4,9 @@ import { Button } from "../../components/button.tsx";
 import { useSecret } from "../../components/secret.tsx";
 import { BudgetDialog, EditKey, PauseKey, RevokeKey, RotateKey } from "./key-dialogs.tsx";
 
+/** The kind of the button that revokes, which cannot be undone, by that of the others. */
+const revokes = { plain: "danger", quiet: "quiet-danger" } as const;
+
 type What = "edit" | "budget" | "pause" | "rotate" | "revoke";
 
 /** What can be done to a key: its buttons, and what stands as `dialog` once one is pressed. */
@@ -24,7 +27,7 @@ export function useKeyDialogs(onDone: () => Promise<void>) {
       return (
         <Button
           key={what}
-          kind={what === "revoke" && kind === "plain" ? "danger" : kind}
+          kind={what === "revoke" ? revokes[kind] : kind}
           label={`${words} the key ${key.name}`}
           onClick={() => setAsked({ what, key })}
         >

@@ -28,7 +28,7 @@ function addressFields(webhook: Webhook | null) {
     url: {
       label: "Address",
       initial: webhook?.url ?? "",
-      hint: "Written whole, by https.",
+      hint: "The whole address, from https:// on.",
       required: true,
     },
     events: {

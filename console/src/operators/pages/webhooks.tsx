@@ -63,7 +63,7 @@ export function WebhooksPage({ query }: { readonly query: URLSearchParams }) {
                 A webhook sends what happens to an address of yours: a low balance, a budget that is
                 reached, a key that expires, a deployment that is down.
               </p>
-              {make}
+              {make || <p class="quiet">An operator with the role owner makes webhooks.</p>}
             </Empty>
           ) : (
             <Table
