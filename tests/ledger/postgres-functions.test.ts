@@ -10,6 +10,7 @@ import { functions } from "../../src/ledger/postgres/functions.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/postgres-ledger.ts";
 import { openPostgresDatabases } from "./postgres-databases.ts";
 import { execute, postgresTests, type PostgresDatabases } from "./postgres-server.ts";
+import { orderOf, settlementOf } from "./orders.ts";
 import { defaultSettings } from "./support.ts";
 
 /** The SHA-256 of the functions that each migration makes, by its name; those before made them by themselves. */
@@ -38,6 +39,7 @@ const hashes: Readonly<Record<string, string>> = {
   "0029-usage-of-weeks": "5300f4496f65dc17e3a64f67c224f81ad7e981bf4b1c3375c634a7fe9a8e4c04",
   "0030-looks-in-time": "541e29efb936e141bdadef29c9addd7803e01d34943078f4df9ba7a923f2f57a",
   "0031-asked-again-late": "8276b39d7e82143e95b292dbc38ce77e603afcc77febfaf2d283039580ee94c9",
+  "0032-shorter-checks": "1bdca36e91a1d8a1c9004b340f29b48b25497f9a627e91f6a58f06e13b2a98d4",
 };
 
 test("a function that was edited has a migration that makes it anew", () => {
@@ -61,6 +63,26 @@ const describeTables = `select table_name, column_name, data_type, is_nullable, 
   union all select tgrelid::regclass::text, tgname, pg_get_triggerdef(oid), null, null, null
     from pg_trigger where not tgisinternal
   order by 1, 2, 3`;
+
+/** What the account of the test below, which holds something, can never be set to. */
+const accountValues = [
+  ...["balance_nanos = -1", "held_nanos = -1", "held_nanos = balance_nanos + 1", "running = -1"],
+  ...["running = 0", "entries = -1", "grant_left_nanos = -1", "head = 'short'"],
+  ...["id = 'one'", "status = 'gone'", "concurrent_requests = 0", "requests_per_minute = 0"],
+  ...["output_tokens_max = 0", "low_balance_nanos = -1", "balance_low = 2", "exhausted = 2"],
+  ...["grant_nanos = 0", "grant_every = 'year'", "grant_carry_over = 2"],
+];
+const everyReservation = [
+  ...["state = 'gone'", "input_bound = -1", "allowance = 0", "input_nanos_per_million = -1"],
+  ...["cached_input_nanos_per_million = -1", "output_nanos_per_million = -1", "lease_ms = 0"],
+  ...["refunded_nanos = -1", "reserved_nanos = -1", "head = 'short'", "label = ''"],
+  "label = repeat('l', 129)",
+];
+const openReservation = ["charged_nanos = 0", "outcome = 'completed'", "resolved_at_ms = 1"];
+const settledReservation = [
+  ...["state = 'open'", "state = 'expired'", "charged_nanos = -1", "outcome = null"],
+  ...["charged_nanos = reserved_nanos + 1", "charged_nanos = null", "resolved_at_ms = null"],
+];
 
 describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
   let server: PostgresDatabases;
@@ -129,6 +151,39 @@ describe.skipIf(!postgresTests)("the functions of PostgreSQL", () => {
       `begin; select 1 from tributary.account where id = '${id}' for no key update; ${move}; commit`,
     );
     expect((await ledger.showAccount(id)).balanceNanos).toBe(6n);
+  });
+
+  test("values that no row of an account or a reservation may have are refused by the schema", async () => {
+    const url = await migrated("checks", null);
+    await using ledger = await openPostgresLedger({ ...rules, url }, {});
+    const { id } = await ledger.createAccount("one", 10n ** 9n);
+    const { secret } = await ledger.createKey(id, "one");
+    const [open, settled] = [
+      orderOf(await ledger.authorize(secret, true)),
+      orderOf(await ledger.authorize(secret, true)),
+    ];
+    for (const order of [open, settled]) await ledger.admit(order);
+    await ledger.settle(settlementOf(settled));
+    const changes = {
+      account: accountValues,
+      "reservation where state = 'open'": [...everyReservation, ...openReservation],
+      "reservation where state = 'settled'": [...everyReservation, ...settledReservation],
+    };
+    for (const [rows, values] of Object.entries(changes)) {
+      const [table = "", where = ""] = rows.split(" where ");
+      for (const value of values) {
+        const sql = `update tributary.${table} set ${value} ${where === "" ? "" : `where ${where}`}`;
+        await expect(execute(url, sql), sql).rejects.toMatchObject({ code: "23514" });
+      }
+    }
+    await expect(
+      execute(
+        url,
+        `insert into tributary.account (id, name, status, balance_nanos, held_nanos, running, entries, created_at_ms)
+           values ('one', 'a', 'active', 0, 0, 0, 0, 1)`,
+      ),
+    ).rejects.toMatchObject({ code: "23514" });
+    expect(await ledger.verify([])).toMatchObject({ ok: true });
   });
 
   test("cost, charge and allowance are those of the pure functions in 3,000 cases", async () => {

@@ -39,11 +39,13 @@ create or replace function tributary.move_each(
   _requests text[], _note text, _now bigint, out written_sequences bigint[], out written_hashes bytea[]
 ) language plpgsql as $body$
 declare
-  _one record;
+  _setting text;
   _account text;
   _sequence bigint;
   _hash bytea;
-  _count integer := 0;
+  _balance bigint;
+  _held bigint;
+  _moves integer;
   -- Of each account: what its movements come to.
   _at integer := 0;
   _its_ids text[];
@@ -60,50 +62,44 @@ begin
   end if;
   -- Credit that moved survives a power cut, whatever the session's setting.
   if current_setting('synchronous_commit') = 'off' then
-    perform set_config('synchronous_commit', 'on', true);
+    _setting := set_config('synchronous_commit', 'on', true);
   end if;
-  for _one in
-    select q.account, q.balance_delta, q.held_delta, q.actor, q.request, a.entries, a.head
-      from unnest(_accounts, _balance_deltas, _held_deltas, _actors, _requests) with ordinality
-        as q(account, balance_delta, held_delta, actor, request, place)
-      join tributary.account a on a.id = q.account order by q.place
-  loop
-    if _one.account is distinct from _account then
-      _account := _one.account;
-      _sequence := _one.entries;
-      _hash := _one.head;
+  for _nth in 1 .. cardinality(_accounts) loop
+    if _accounts[_nth] is distinct from _account then
+      _account := _accounts[_nth];
+      select a.entries, a.head into _sequence, _hash from tributary.account a where a.id = _account;
+      if not found then raise exception 'move: account % is not there', _account; end if;
       _at := _at + 1;
       _its_ids[_at] := _account;
-      _its_balances[_at] := 0;
-      _its_helds[_at] := 0;
-      _its_moves[_at] := 0;
+      _balance := 0;
+      _held := 0;
+      _moves := 0;
     end if;
-    _count := _count + 1;
     _sequence := _sequence + 1;
     _hash := sha256(_hash || convert_to(concat_ws(chr(10), 'tributary-entry-1', _account, _sequence, _now, _kind,
-      _one.balance_delta, _one.held_delta, _one.actor, coalesce(_one.request, ''), coalesce('=' || _note, '')), 'UTF8'));
-    written_sequences[_count] := _sequence;
-    written_hashes[_count] := _hash;
-    _its_balances[_at] := _its_balances[_at] + _one.balance_delta;
-    _its_helds[_at] := _its_helds[_at] + _one.held_delta;
-    _its_moves[_at] := _its_moves[_at] + _running_delta;
+      _balance_deltas[_nth], _held_deltas[_nth], _actors[_nth], coalesce(_requests[_nth], ''), coalesce('=' || _note, '')),
+      'UTF8'));
+    written_sequences[_nth] := _sequence;
+    written_hashes[_nth] := _hash;
+    _balance := _balance + _balance_deltas[_nth];
+    _held := _held + _held_deltas[_nth];
+    _moves := _moves + _running_delta;
+    _its_balances[_at] := _balance;
+    _its_helds[_at] := _held;
+    _its_moves[_at] := _moves;
     _its_sequences[_at] := _sequence;
     _its_hashes[_at] := _hash;
   end loop;
-  if _count <> cardinality(_accounts) then
-    raise exception 'move: of % accounts % are there', cardinality(_accounts), _count;
-  end if;
-  update tributary.account a set balance_nanos = a.balance_nanos + q.balance_delta,
-      held_nanos = a.held_nanos + q.held_delta, running = a.running + q.running_delta, entries = q.sequence, head = q.hash,
-      grant_left_nanos = greatest(a.grant_left_nanos + least(q.balance_delta, 0), 0)
-    from unnest(_its_ids, _its_balances, _its_helds, _its_moves, _its_sequences, _its_hashes)
-      as q(account, balance_delta, held_delta, running_delta, sequence, hash)
-    where a.id = q.account;
+  update tributary.account a set balance_nanos = a.balance_nanos + _its_balances[at],
+      held_nanos = a.held_nanos + _its_helds[at], running = a.running + _its_moves[at], entries = _its_sequences[at],
+      head = _its_hashes[at], grant_left_nanos = greatest(a.grant_left_nanos + least(_its_balances[at], 0), 0)
+    from unnest(_its_ids) with ordinality as q(id, at)
+    where a.id = q.id;
   insert into tributary.entry (account_id, sequence, at_ms, kind, balance_delta_nanos, held_delta_nanos, actor,
       request_id, note, hash)
-    select q.account, q.sequence, _now, _kind, q.balance_delta, q.held_delta, q.actor, q.request, _note, q.hash
-      from unnest(_accounts, written_sequences, _balance_deltas, _held_deltas, _actors, _requests, written_hashes)
-        as q(account, sequence, balance_delta, held_delta, actor, request, hash);
+    select _accounts[place], q.sequence, _now, _kind, _balance_deltas[place], _held_deltas[place],
+        _actors[place], _requests[place], _note, written_hashes[place]
+      from unnest(written_sequences) with ordinality as q(sequence, place);
 end
 $body$;
 

@@ -43,8 +43,10 @@ create or replace function tributary.admit_each(
   held bigint, affordable bigint, free_in_ms bigint, budget jsonb
 ) language plpgsql ${planned} as $body$
 declare
+  _setting text;
   _now bigint;
   _one record;
+  _nth integer;
   _account text;
   _balance bigint;
   _held bigint;
@@ -56,8 +58,11 @@ declare
   _begins bigint[];
   _allowance record;
   _refused boolean := false;
+  _is_taken_back boolean;
+  -- Most requests are of keys without a budget.
+  _is_budgeted boolean := false;
   _count integer := 0;
-  _places bigint[];
+  _nths integer[];
   _allowances bigint[];
   _nanos bigint[];
   _lists text[];
@@ -69,11 +74,11 @@ declare
   _its_requests text[];
   _moved record;
 begin
-  if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;
+  if _lock_ms is not null then _setting := set_config('lock_timeout', _lock_ms::text, true); end if;
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
   for _one in
-    select q.*, account.id as known_account, account.balance_nanos, account.held_nanos, account.running,
+    select q.nth::integer as nth, account.id as known_account, account.balance_nanos, account.held_nanos, account.running,
         account.grant_next_ms, k.id as known_key,
         tributary.key_refusal(k.revoked_at_ms, k.expires_at_ms, k.status, account.status, k.scopes, 'generate', _now)
           as refusal,
@@ -85,35 +90,44 @@ begin
         price.list, coalesce(price.input_nanos_per_million, _input_price) as input_now,
         price.cached_input_nanos_per_million as cached_now,
         coalesce(price.output_nanos_per_million, _output_price) as output_now
-      from unnest(_accounts, _keys, _requests, _tickets_at_ms, _tickets, _repeated, _input_bounds, _caps, _explicit)
-        with ordinality as q(account, key, request, ticket_at_ms, ticket, repeated, input_bound, cap, explicit, place)
+      from unnest(_accounts, _keys, _requests) with ordinality as q(account, key, request, nth)
       left join tributary.account account on account.id = q.account
       left join tributary.api_key k on k.account_id = q.account and k.id = q.key
       left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
       ${joinPrice("tributary.", "_now")}
-      order by q.place
+      order by q.nth
   loop
-    if _one.account is distinct from _account or _one.key is distinct from _key then
-      _key := _one.key;
+    _nth := _one.nth;
+    if _accounts[_nth] is distinct from _account or _keys[_nth] is distinct from _key then
+      _key := _keys[_nth];
       _budget_held := _one.budget_held_nanos;
     end if;
-    if _one.account is distinct from _account then
-      _account := _one.account;
+    if _accounts[_nth] is distinct from _account then
+      _account := _accounts[_nth];
       _balance := _one.balance_nanos;
       _held := _one.held_nanos;
       _running := _one.running;
       _admitted_here := false;
     end if;
-    place := _one.place;
-    granted := null;
-    nanos := null;
-    input_price := null;
-    output_price := null;
+    -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal, which
+    -- took it away. Of one that has left its window meanwhile nothing can be said, and the request is decided anew.
+    _is_taken_back := false;
+    if _repeated[_nth] and abs(_now - _tickets_at_ms[_nth]) < ${String(limits.rateWindowMs)} then
+      _is_taken_back := not exists (select 1 from tributary.rate_ticket t where t.account_id = _account and t.key_id = _key
+        and t.at_ms = _tickets_at_ms[_nth] and t.id = _tickets[_nth]);
+    end if;
+    place := _nth;
     balance := _balance;
     held := _held;
-    affordable := null;
-    free_in_ms := null;
-    budget := null;
+    if _nth > 1 then
+      granted := null;
+      nanos := null;
+      input_price := null;
+      output_price := null;
+      affordable := null;
+      free_in_ms := null;
+      budget := null;
+    end if;
     if _one.known_account is null then verdict := 'unknown';
     elsif _one.state is not null then
       verdict := case _one.state when 'open' then 'admitted' else 'ended' end;
@@ -127,16 +141,13 @@ begin
       verdict := 'concurrent';
       granted := _one.slots;
       _refused := true;
-      perform tributary.give_ticket_back(_account, _one.key, _one.ticket_at_ms, _one.ticket);
+      perform tributary.give_ticket_back(_account, _key, _tickets_at_ms[_nth], _tickets[_nth]);
       -- A process that renews always has about two thirds of a lease left, or more, and what it runs may end at any time.
       free_in_ms := case when _admitted_here then 0 else (
         select min(case when r.lease_until_ms - _now > coalesce(r.lease_ms, _lease_ms) / 2.0 then 0
             else greatest(r.lease_until_ms - _now, 0) end)
           from tributary.reservation r where r.account_id = _account and r.state = 'open') end;
-    -- Asked again because the first answer was lost: where the ticket is not there any more, that answer was a refusal, which
-    -- took it away. Of one that has left its window meanwhile nothing can be said, and the request is decided anew.
-    elsif _one.repeated and abs(_now - _one.ticket_at_ms) < ${String(limits.rateWindowMs)} and not exists (select 1 from tributary.rate_ticket t
-        where t.account_id = _account and t.key_id = _one.key and t.at_ms = _one.ticket_at_ms and t.id = _one.ticket) then
+    elsif _is_taken_back then
       verdict := 'concurrent';
       granted := _one.slots;
     elsif _one.grant_next_ms <= _now then verdict := 'grant';
@@ -145,7 +156,7 @@ begin
       _left := _one.budget_nanos - _one.budget_spent_nanos - _budget_held;
       -- An assignment, since a select would cost as much as the decision.
       _allowance := tributary.decide_allowance(
-        _one.input_bound, least(_one.cap, _one.most), _one.explicit, _one.most, least(_balance - _held, _left),
+        _input_bounds[_nth], least(_caps[_nth], _one.most), _explicit[_nth], _one.most, least(_balance - _held, _left),
         greatest(_one.input_now, _one.cached_now), _one.output_now);
       granted := _allowance.granted;
       nanos := _allowance.nanos;
@@ -157,11 +168,12 @@ begin
         output_price := _one.output_now;
         _held := _held + nanos::bigint;
         _budget_held := _budget_held + nanos::bigint;
-        _begins[_count + 1] := _one.budget_begin_ms;
+        _is_budgeted := _is_budgeted or _one.budget_begin_ms is not null;
         _running := _running + 1;
         _admitted_here := true;
         _count := _count + 1;
-        _places[_count] := place;
+        _nths[_count] := _nth;
+        _begins[_count] := _one.budget_begin_ms;
         _allowances[_count] := granted;
         _nanos[_count] := nanos::bigint;
         _lists[_count] := _one.list;
@@ -169,8 +181,8 @@ begin
         _cached[_count] := _one.cached_now;
         _outputs[_count] := _one.output_now;
         _its_accounts[_count] := _account;
-        _its_keys[_count] := _one.key;
-        _its_requests[_count] := _one.request;
+        _its_keys[_count] := _key;
+        _its_requests[_count] := _requests[_nth];
       end if;
     end if;
     if verdict in ('budget', 'period') then
@@ -182,18 +194,17 @@ begin
     return next;
   end loop;
   if _count > 0 then
-    perform tributary.hold_budgets(_its_accounts, _its_keys, _begins, _nanos);
+    if _is_budgeted then perform tributary.hold_budgets(_its_accounts, _its_keys, _begins, _nanos); end if;
     _moved := tributary.move_each(_its_accounts, 'reserve', array_fill(0::bigint, array[_count]), _nanos, 1, _its_keys,
       _its_requests, null, _now);
     insert into tributary.reservation (account_id, request_id, key_id, state, format, streamed, label, input_bound,
         allowance, price_list, input_nanos_per_million, cached_input_nanos_per_million, output_nanos_per_million,
         reserved_nanos, admitted_at_ms, lease_until_ms, reserved_sequence, head, owner, lease_ms, budget_begin_ms)
-      select q.account, q.request, q.key, 'open', _formats[q.place], _streamed[q.place], _labels[q.place],
-          _input_bounds[q.place], q.allowance, q.list, q.input, q.cached, q.output, q.nanos, _now, _now + _lease_ms,
-          q.sequence, q.hash, _owner, _lease_ms, q.begun
-        from unnest(_its_accounts, _its_requests, _its_keys, _places, _allowances, _nanos, _lists, _inputs, _cached,
-          _outputs, _moved.written_sequences, _moved.written_hashes, _begins)
-          as q(account, request, key, place, allowance, nanos, list, input, cached, output, sequence, hash, begun);
+      select _its_accounts[q.i], _its_requests[q.i], _its_keys[q.i], 'open', _formats[q.nth], _streamed[q.nth],
+          _labels[q.nth], _input_bounds[q.nth], _allowances[q.i], _lists[q.i], _inputs[q.i], _cached[q.i], _outputs[q.i],
+          _nanos[q.i], _now, _now + _lease_ms, _moved.written_sequences[q.i], _moved.written_hashes[q.i], _owner, _lease_ms,
+          _begins[q.i]
+        from unnest(_nths) with ordinality as q(nth, i);
   elsif _refused then
     -- Only tickets were given back, which no commit is synced for.
     perform set_config('synchronous_commit', 'off', true);

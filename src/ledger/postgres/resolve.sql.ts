@@ -13,10 +13,12 @@ create or replace function tributary.settle_each(
   _at_ms bigint
 ) returns table (place bigint, charged bigint, applied boolean) language plpgsql ${planned} as $body$
 declare
+  _setting text;
   _now bigint;
   _one record;
-  _count bigint := 0;
-  _places bigint[];
+  _count integer := 0;
+  _is_budgeted boolean := false;
+  _nths integer[];
   _charges bigint[];
   _deltas bigint[];
   _holds bigint[];
@@ -28,49 +30,46 @@ declare
   _moved record;
   _written bigint;
 begin
-  if _lock_ms is not null then perform set_config('lock_timeout', _lock_ms::text, true); end if;
+  if _lock_ms is not null then _setting := set_config('lock_timeout', _lock_ms::text, true); end if;
   perform 1 from tributary.account a where a.id = any(_accounts) order by a.id for no key update;
   _now := coalesce(_at_ms, tributary.now_ms());
-  for _one in
-    select q.*, r.key_id, r.budget_begin_ms, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million,
+  for _nth in 1 .. cardinality(_accounts) loop
+    select r.key_id, r.budget_begin_ms, r.state, r.reserved_nanos, r.charged_nanos, r.input_nanos_per_million,
         coalesce(r.cached_input_nanos_per_million, r.input_nanos_per_million) as cached_price, r.output_nanos_per_million
-      from unnest(_accounts, _requests, _input_tokens, _cached_input_tokens, _output_tokens) with ordinality
-        as q(account, request, input_tokens, cached_input_tokens, output_tokens, place)
-      left join tributary.reservation r on r.account_id = q.account and r.request_id = q.request
-      order by q.place
-  loop
-    place := _one.place;
+      into _one
+      from tributary.reservation r where r.account_id = _accounts[_nth] and r.request_id = _requests[_nth];
+    place := _nth;
     applied := coalesce(_one.state = 'open', false);
     -- A request that was never admitted holds and owes nothing; one that was resolved before is answered as it was then.
     charged := coalesce(_one.charged_nanos, 0);
     if applied then
-      if _one.input_tokens is not null then
-        charged := tributary.charge_nanos(_one.input_tokens, _one.cached_input_tokens, _one.output_tokens,
+      if _input_tokens[_nth] is not null then
+        charged := tributary.charge_nanos(_input_tokens[_nth], _cached_input_tokens[_nth], _output_tokens[_nth],
           _one.input_nanos_per_million, _one.cached_price, _one.output_nanos_per_million, _one.reserved_nanos);
       end if;
       _count := _count + 1;
-      _places[_count] := place;
+      _nths[_count] := _nth;
       _charges[_count] := charged;
       _deltas[_count] := -charged;
       _holds[_count] := -_one.reserved_nanos;
       _begins[_count] := _one.budget_begin_ms;
+      _is_budgeted := _is_budgeted or _one.budget_begin_ms is not null;
       _reserved[_count] := _one.reserved_nanos;
-      _its_accounts[_count] := _one.account;
+      _its_accounts[_count] := _accounts[_nth];
       _its_keys[_count] := _one.key_id;
-      _its_requests[_count] := _one.request;
+      _its_requests[_count] := _requests[_nth];
     end if;
     return next;
   end loop;
   if _count = 0 then return; end if;
   _moved := tributary.move_each(_its_accounts, 'settle', _deltas, _holds, -1, _its_keys, _its_requests, null, _now);
-  perform tributary.resolve_budgets(_its_accounts, _its_keys, _begins, _reserved, _charges);
-  update tributary.reservation r set state = 'settled', charged_nanos = q.charge, outcome = _outcomes[q.place],
-      input_tokens = _input_tokens[q.place], cached_input_tokens = _cached_input_tokens[q.place],
-      output_tokens = _output_tokens[q.place], reasoning_tokens = _reasoning_tokens[q.place], resolved_at_ms = _now,
-      first_output_ms = _first_output_ms[q.place], total_ms = _total_ms[q.place], resolved_sequence = q.sequence,
-      head = q.hash
-    from unnest(_its_accounts, _its_requests, _places, _charges, _moved.written_sequences, _moved.written_hashes)
-      as q(account, request, place, charge, sequence, hash)
+  if _is_budgeted then perform tributary.resolve_budgets(_its_accounts, _its_keys, _begins, _reserved, _charges); end if;
+  update tributary.reservation r set state = 'settled', charged_nanos = _charges[q.i], outcome = _outcomes[q.nth],
+      input_tokens = _input_tokens[q.nth], cached_input_tokens = _cached_input_tokens[q.nth],
+      output_tokens = _output_tokens[q.nth], reasoning_tokens = _reasoning_tokens[q.nth], resolved_at_ms = _now,
+      first_output_ms = _first_output_ms[q.nth], total_ms = _total_ms[q.nth],
+      resolved_sequence = _moved.written_sequences[q.i], head = _moved.written_hashes[q.i]
+    from unnest(_its_accounts, _its_requests, _nths) with ordinality as q(account, request, nth, i)
     where r.account_id = q.account and r.request_id = q.request;
   get diagnostics _written = row_count;
   if _written <> _count then

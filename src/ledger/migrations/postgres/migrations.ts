@@ -21,6 +21,7 @@ import { usageOfAll } from "./0026-usage-of-all.ts";
 import { admitted } from "./0027-admitted.ts";
 import { archives } from "./0028-archives.ts";
 import { usageOfWeeks } from "./0029-usage-of-weeks.ts";
+import { shorterChecks } from "./0032-shorter-checks.ts";
 import type { Readable } from "../oldest-reader.ts";
 
 /** One step of the schema; null: it has no statements, as it was made for the functions, which follow any step. */
@@ -67,4 +68,5 @@ export const postgresMigrations: readonly PostgresMigration[] = [
   { name: "0029-usage-of-weeks", oldest: 7, sql: usageOfWeeks },
   { name: "0030-looks-in-time", oldest: 7, sql: null },
   { name: "0031-asked-again-late", oldest: 7, sql: null },
+  { name: "0032-shorter-checks", oldest: 7, sql: shorterChecks },
 ];
