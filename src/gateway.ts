@@ -44,6 +44,8 @@ export interface Gateway extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number; readonly url: string };
   /** The account and key made because the ledger was empty; the secret is shown nowhere else. */
   readonly first: FirstAccount | null;
+  /** Its ledger, for what the process says there of itself: no other is opened for that. null: its processes have one each. */
+  readonly ledger: Pick<StoreLedger, "administer"> | null;
   /** Metrics in the Prometheus text format. */
   metrics(): Promise<Uint8Array>;
   describe(): DeploymentDescription;
@@ -149,6 +151,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   return {
     address: { host: server.host, port: server.port, url: server.url },
     first,
+    ledger,
     metrics: () => service.metrics(),
     describe: () => deployment.describe(),
     ...looksOf(service, leases, { refusals, counted }),

@@ -9,7 +9,7 @@ import { openOperatorPages } from "../pages/caller-relay.ts";
 import { openPageFiles } from "../pages/page-files.ts";
 import type { WatchedService } from "../operators/watched-service.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
-import { openLedger } from "./open-ledger.ts";
+import { openLedger, thisUser } from "./open-ledger.ts";
 import { openWatchedService } from "./open-watched-service.ts";
 import { openOnce } from "../open-once.ts";
 import { version } from "./version.ts";
@@ -66,7 +66,8 @@ export async function serve(shell: Shell): Promise<null> {
       await using ledger = openOnce(() => openLedger(config, { creates: false }));
       const opened = (): Promise<StoreLedger> => ledger.open();
       const given = { config, shell, gateway, stop: () => stop.stop(), timers: quietTimers };
-      await using service = openWatchedService({ ...given, ledger: opened });
+      const own = openOwnWords(gateway, opened);
+      await using service = openWatchedService({ ...given, ledger: own });
       const opening = openOperators(config, { gateway, ledger: opened, service, telemetry });
       // Waited for also where operators cannot be listened to: the first key is shown this once.
       await announce(gateway, {
@@ -76,7 +77,7 @@ export async function serve(shell: Shell): Promise<null> {
         telemetry,
         stop: stop.first,
         isDownloading: () => progress.begun,
-        loginLink: async () => (await opening)?.firstLoginLink() ?? null,
+        loginLink: async () => (await opening)?.firstLoginLink(await own()) ?? null,
       });
       await using operators = await opening;
       service.tell({ operators: operators?.url ?? null });
@@ -96,6 +97,21 @@ export async function serve(shell: Shell): Promise<null> {
   if (!(await telemetry.flush())) exitNow();
   return null;
 }
+
+/**
+ * The ledger for what the service says of itself. That of requests, where there is one: a second one is a thread of its own
+ * with a heap of its own on SQLite, a connection on PostgreSQL, and is opened with the first question of an operator.
+ */
+function openOwnWords(
+  { ledger }: Gateway,
+  opened: () => Promise<StoreLedger>,
+): () => Promise<OwnWords> {
+  if (ledger === null) return opened;
+  const administration = ledger.administer({ actor: thisUser(), once: null });
+  return () => Promise.resolve(administration);
+}
+
+type OwnWords = Pick<StoreLedger, "createFirstOperator" | "forgetReplica" | "reportReplica">;
 
 /** Before anything is opened, and with several processes before each of them would fail by itself. */
 async function ensureCertificates({ operator, tls }: Config): Promise<void> {

@@ -2,6 +2,7 @@ import { getRequestListener } from "@hono/node-server";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { isTimeZone } from "../ledger/periods.ts";
+import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import type { CertificateTelemetry } from "../network/certificate.ts";
 import {
@@ -22,7 +23,7 @@ import { answerProblem, type Problem, problemOf } from "./problem.ts";
 export interface OperatorServer extends AsyncDisposable {
   readonly url: string;
   /** A link that signs the first owner in, where the ledger has or had no operator; else null. */
-  firstLoginLink(): Promise<string | null>;
+  firstLoginLink(ledger: Pick<StoreLedger, "createFirstOperator">): Promise<string | null>;
 }
 
 /** What the listener works with. */
@@ -104,8 +105,8 @@ export async function listenForOperators(
   const url = urlOf({ ...address, port: portOf(server) });
   return {
     url,
-    async firstLoginLink() {
-      const code = await (await parts.ledger()).createFirstOperator();
+    async firstLoginLink(ledger) {
+      const code = await ledger.createFirstOperator();
       return code === null ? null : loginLink(address.publicUrl ?? url, code.secret);
     },
     async [Symbol.asyncDispose]() {

@@ -11,6 +11,7 @@ import {
 import { type Gateway, type GatewayParts, openDeployment } from "../gateway.ts";
 import { relayCalls } from "../ledger/sqlite/channel-line.ts";
 import { openSqliteWriter, type SqliteWriter } from "../ledger/sqlite/sqlite-ledger.ts";
+import { openStoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import { socketPathOf } from "../network/http-server.ts";
 import { addFigures } from "../telemetry/process-figures.ts";
@@ -81,6 +82,7 @@ export async function openProcesses(config: Config, parts: ProcessesParts): Prom
   const owned = opened.move();
   return {
     ...service.gateway,
+    ledger: writer === null ? null : openStoreLedger(writer.client, { wallMs: Date.now }),
     metrics: async () => Buffer.from(await metrics.text()),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -154,7 +156,7 @@ function asOne(
   state: State,
   timers: Timers,
 ): {
-  readonly gateway: Omit<Gateway, "metrics" | typeof Symbol.asyncDispose>;
+  readonly gateway: Omit<Gateway, "ledger" | "metrics" | typeof Symbol.asyncDispose>;
   readonly end: () => Promise<void>;
 } {
   const { first } = state;
