@@ -429,8 +429,8 @@ export const limits = {
    * received to it: beside bodies of 4 MiB it collected ten times a second, 10 to 30 ms each while other threads are busy.
    */
   oldSpaceGrowthPercent: 200,
-  /** V8's space for young objects grows no more above this: halves of 8 MiB. Smaller ones cost CPU under load, larger ones memory. */
-  youngSpaceGrownBytes: 8 * 1024 * 1024,
+  /** V8's space for young objects grows no more above this: two halves of 8 MiB. Smaller ones cost CPU under load, larger ones memory. */
+  youngSpaceGrownBytes: 16 * 1024 * 1024,
   /** How often that is looked at: it takes seconds of load to double. */
   youngSpaceLookMs: 100,
   /** Room for young objects of each other thread, MiB: three of its halves, which are then of 2 MiB. */

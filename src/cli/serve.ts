@@ -24,7 +24,7 @@ import { CertificateError, readCertificate } from "../network/certificate.ts";
 import { openClientAddresses } from "../network/client-address.ts";
 import { socketPathOf } from "../network/http-server.ts";
 import { watchStopSignals } from "./stop-signals.ts";
-import { tuneHeap } from "./heap-spaces.ts";
+import { heldYoungSpace, holdYoungSpace, tuneHeap } from "./heap-spaces.ts";
 
 /** `serve` */
 export async function serve(shell: Shell): Promise<null> {
@@ -141,7 +141,7 @@ async function openOperators(
 ): Promise<OperatorServer | null> {
   const { gateway, ledger, service, telemetry } = parts;
   if (config.operator === null) return null;
-  const { listenForOperators } = await loadOperators();
+  const { listenForOperators } = await import("../operators/operator-server.ts");
   const page = openPageFiles("operators");
   if (!(await page.isBuilt())) telemetry.lifecycle("console not built", {});
   try {
@@ -165,9 +165,6 @@ async function openOperators(
   }
 }
 
-// With an operator's first request, this code would hold up every stream for 0.1 s.
-const loadOperators = () => import("../operators/operator-server.ts");
-
 /** null: it was stopped before it could start. */
 async function open(
   config: Config,
@@ -181,19 +178,16 @@ async function open(
   const { log, progress, signal, telemetry } = parts;
   const given = { telemetry, signal, onProgress: (now: Progress) => progress.report(now) };
   try {
+    holdYoungSpace();
     await ensureCertificates(config);
     // Loaded here, so that neither --help nor a bad setting waits for all of the service.
     if (config.processes === 1) {
       const { openGateway } = await import("../gateway.ts");
-      const [gateway] = await Promise.all([
-        openGateway(config, given),
-        config.operator === null ? null : loadOperators(),
-      ]);
-      return gateway;
+      return await openGateway(config, given);
     }
     const { openProcesses } = await import("../processes/open-processes.ts");
     const { forkServing } = await import("../processes/fork-serving.ts");
-    const fork = forkServing(entryUrl("serving-process", import.meta.url));
+    const fork = forkServing(entryUrl("serving-process", import.meta.url), [heldYoungSpace]);
     return await openProcesses(config, { ...given, log, fork });
   } catch (error) {
     if (signal.aborted && error instanceof Error && error.name === "AbortError") return null;

@@ -1,7 +1,5 @@
-import { getRequestListener } from "@hono/node-server";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
-import { isTimeZone } from "../ledger/periods.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import type { CertificateTelemetry } from "../network/certificate.ts";
@@ -14,10 +12,11 @@ import {
 } from "../network/http-server.ts";
 import { newId } from "../new-id.ts";
 import { quietTimers, type Timers } from "../timers.ts";
-import { openOperatorApi, type OperatorApiParts } from "./api.ts";
+import type { OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
+import { openOperatorApiOnce } from "./load-api.ts";
 import { loginLink } from "./login-link.ts";
-import { answerProblem, type Problem, problemOf } from "./problem.ts";
+import { type Problem, problemOf, wordProblem } from "./problem.ts";
 
 /** The listener for operators, which stays until the process ends. */
 export interface OperatorServer extends AsyncDisposable {
@@ -50,8 +49,8 @@ export interface OperatorAddress extends ListenAddress {
 }
 
 /**
- * Listens; rejects when the address cannot be had. The API's code is loaded before, since what loads a hundred modules later, with
- * the first request, holds up every stream of the process meanwhile.
+ * Listens; rejects when the address cannot be had. The API's code, which a service that no operator looks at has no use for, is loaded
+ * with the first request for it or for a page that will ask it.
  */
 export async function listenForOperators(
   address: OperatorAddress,
@@ -68,11 +67,7 @@ export async function listenForOperators(
     timers: parts.timers ?? quietTimers,
     closing: closing.signal,
   };
-  const api = openOperatorApi(apiParts);
-  // Hono sorts its routes for the first request, and ICU is read for the first time zone: 20 ms each, in which every stream would wait.
-  await api.request("/api/v1/openapi.json");
-  isTimeZone("UTC");
-  const serveApi = getRequestListener(api.fetch);
+  const loadApi = openOperatorApiOnce(apiParts);
   const publicName =
     address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
   const { server, ...opened } = await openHttpServer(
@@ -95,8 +90,11 @@ export async function listenForOperators(
     const [path] = (request.url ?? "").split("?", 1);
     if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
     else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
-    else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
-    else if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
+    else if (path?.startsWith("/api/v1") === true) await (await loadApi())(request, response);
+    else {
+      loadApi().catch(ignore);
+      if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
+    }
   }
   await listen(server, address).catch((error: unknown) => {
     opened[Symbol.dispose]();
@@ -169,7 +167,8 @@ const nothingHere: Problem = {
 };
 
 function send(response: ServerResponse, problem: Problem, requestId: string): void {
-  const made = answerProblem(problem, requestId);
-  response.writeHead(made.status, Object.fromEntries(made.headers));
-  void made.text().then((text) => response.end(text));
+  const { body, headers, status } = wordProblem(problem, requestId);
+  response.writeHead(status, headers).end(body);
 }
+
+function ignore(): void {}

@@ -96,8 +96,21 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
-/** The answer that says it. */
+/** The answer that says it, as the API gives it. */
 export function answerProblem(problem: Problem, requestId: string): Response {
+  const { body, ...head } = wordProblem(problem, requestId);
+  return new Response(body, head);
+}
+
+/** Its status, headers and body. */
+export function wordProblem(
+  problem: Problem,
+  requestId: string,
+): {
+  readonly status: ProblemStatus;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+} {
   const { allowed, code, detail, param, retryAfterSeconds, status } = problem;
   const body = {
     type: "about:blank",
@@ -108,8 +121,9 @@ export function answerProblem(problem: Problem, requestId: string): Response {
     request_id: requestId,
     ...(param === undefined ? {} : { param }),
   };
-  return new Response(JSON.stringify(body), {
+  return {
     status,
+    body: JSON.stringify(body),
     headers: {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
@@ -118,5 +132,5 @@ export function answerProblem(problem: Problem, requestId: string): Response {
       ...(allowed === undefined ? {} : { allow: allowed.join(", ") }),
       ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     },
-  });
+  };
 }

@@ -5,15 +5,17 @@ import type { ForkServing } from "./serving-pool.ts";
 
 /**
  * Starts processes of a program that share the port. This process accepts its connections and deals them out in turns: where the kernel
- * lets all of them accept, one of three got 2,520 of 2,600 requests on 64 connections that were kept.
+ * lets all of them accept, one of three got 2,520 of 2,600 requests on 64 connections that were kept. `flags` are those of Node that
+ * they have beside this one's.
  */
 export const forkServing =
-  (program: URL): ForkServing =>
+  (program: URL, flags: readonly string[] = []): ForkServing =>
   (listener) => {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({
       exec: fileURLToPath(program),
       args: [],
+      execArgv: [...process.execArgv, ...flags],
       // Amounts are bigints, and keys are bytes.
       serialization: "advanced",
     });
