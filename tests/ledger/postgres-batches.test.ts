@@ -57,6 +57,20 @@ describe.skipIf(!postgresTests)("requests that share a statement", () => {
     return server.createDatabase(`batches_${String(databases)}`);
   }
 
+  test("a key whose requests of the minute are used up is refused alone", async () => {
+    await using ledger = await open(await newDatabase());
+    const { ids, secrets } = await makeAccounts(ledger, many(3));
+    // Callers stand in the order of their accounts: one before the refusal, and after it one that takes no ticket.
+    const inOrder = ids.map((id, at) => ({ id, secret: secrets[at] ?? "" }));
+    inOrder.sort((one, other) => (one.id < other.id ? -1 : 1));
+    const limits = { concurrentRequests: null, requestsPerMinute: 1, outputTokensMax: null };
+    await ledger.changeAccount(inOrder[1]?.id ?? "", { limits });
+    const authorizeAll = (): Promise<readonly string[]> =>
+      outcomesOf(inOrder.map(({ secret }, at) => ledger.authorize(secret, at < 2)));
+    expect(await authorizeAll()).toEqual(["done", "done", "done"]);
+    expect(await authorizeAll()).toEqual(["done", "rate_limited", "done"]);
+  });
+
   test("each has its own refusal, and what was admitted beside them is on the disk", async () => {
     const url = await newDatabase();
     await using ledger = await open(url, { concurrencyPerAccount: 1 });
