@@ -32,7 +32,7 @@ const pieces: readonly (() => unknown)[] = [
 /** Answers a request of the API. */
 type ServeApi = ReturnType<typeof getRequestListener>;
 
-/** The API, loaded when it is first asked for; where that fails, the next request tries again. */
+/** The API, loaded with the first call; where that fails, the next call tries again. */
 export function openOperatorApiOnce(parts: OperatorApiParts): () => Promise<ServeApi> {
   let loading: Promise<ServeApi> | null = null;
   return () => {

@@ -49,8 +49,8 @@ export interface OperatorAddress extends ListenAddress {
 }
 
 /**
- * Listens; rejects when the address cannot be had. The API's code, which a service that no operator looks at has no use for, is loaded
- * with the first request for it or for a page that will ask it.
+ * Listens; rejects when the address cannot be had. The API's code is loaded behind that, so that no start waits for it, and not with the
+ * first question of an operator, beside whose loading all streams would run.
  */
 export async function listenForOperators(
   address: OperatorAddress,
@@ -91,15 +91,14 @@ export async function listenForOperators(
     if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
     else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
     else if (path?.startsWith("/api/v1") === true) await (await loadApi())(request, response);
-    else {
-      loadApi().catch(ignore);
-      if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
-    }
+    else if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
   }
   await listen(server, address).catch((error: unknown) => {
     opened[Symbol.dispose]();
     throw error;
   });
+  // A request tries again what fails here.
+  loadApi().catch(() => {});
   const url = urlOf({ ...address, port: portOf(server) });
   return {
     url,
@@ -170,5 +169,3 @@ function send(response: ServerResponse, problem: Problem, requestId: string): vo
   const { body, headers, status } = wordProblem(problem, requestId);
   response.writeHead(status, headers).end(body);
 }
-
-function ignore(): void {}
