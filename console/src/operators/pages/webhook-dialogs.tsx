@@ -28,7 +28,7 @@ function addressFields(webhook: Webhook | null) {
     url: {
       label: "Address",
       initial: webhook?.url ?? "",
-      hint: "The whole address, from https:// on.",
+      hint: "The whole address, with its https at the front.",
       required: true,
     },
     events: {
