@@ -1,5 +1,7 @@
+import { getRequestListener } from "@hono/node-server";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
+import { isTimeZone } from "../ledger/periods.ts";
 import type { StoreLedger } from "../ledger/store-ledger.ts";
 import { limits } from "../limits.ts";
 import type { CertificateTelemetry } from "../network/certificate.ts";
@@ -12,11 +14,10 @@ import {
 } from "../network/http-server.ts";
 import { newId } from "../new-id.ts";
 import { quietTimers, type Timers } from "../timers.ts";
-import type { OperatorApiParts } from "./api.ts";
+import { openOperatorApi, type OperatorApiParts } from "./api.ts";
 import { openFailedTries } from "./failed-tries.ts";
-import { openOperatorApiOnce } from "./load-api.ts";
 import { loginLink } from "./login-link.ts";
-import { type Problem, problemOf, wordProblem } from "./problem.ts";
+import { answerProblem, type Problem, problemOf } from "./problem.ts";
 
 /** The listener for operators, which stays until the process ends. */
 export interface OperatorServer extends AsyncDisposable {
@@ -49,8 +50,8 @@ export interface OperatorAddress extends ListenAddress {
 }
 
 /**
- * Listens; rejects when the address cannot be had. The API's code is loaded behind that, so that no start waits for it, and not with the
- * first question of an operator, beside whose loading all streams would run.
+ * Listens; rejects when the address cannot be had. The API's code is loaded before, since what loads a hundred modules later, with
+ * the first request, holds up every stream of the process meanwhile.
  */
 export async function listenForOperators(
   address: OperatorAddress,
@@ -67,7 +68,11 @@ export async function listenForOperators(
     timers: parts.timers ?? quietTimers,
     closing: closing.signal,
   };
-  const loadApi = openOperatorApiOnce(apiParts);
+  const api = openOperatorApi(apiParts);
+  // Hono sorts its routes for the first request, and ICU is read for the first time zone: 20 ms each, in which every stream would wait.
+  await api.request("/api/v1/openapi.json");
+  isTimeZone("UTC");
+  const serveApi = getRequestListener(api.fetch);
   const publicName =
     address.publicUrl === null ? null : (URL.parse(address.publicUrl)?.hostname ?? null);
   const { server, ...opened } = await openHttpServer(
@@ -90,15 +95,13 @@ export async function listenForOperators(
     const [path] = (request.url ?? "").split("?", 1);
     if (path === "/healthz") answer(response, "application/json", '{"status":"ok"}');
     else if (path === "/metrics") answer(response, metricsType, await parts.metrics());
-    else if (path?.startsWith("/api/v1") === true) await (await loadApi())(request, response);
+    else if (path?.startsWith("/api/v1") === true) await serveApi(request, response);
     else if (!(await parts.page(request, response))) send(response, nothingHere, newId("req_"));
   }
   await listen(server, address).catch((error: unknown) => {
     opened[Symbol.dispose]();
     throw error;
   });
-  // A request tries again what fails here.
-  loadApi().catch(() => {});
   const url = urlOf({ ...address, port: portOf(server) });
   return {
     url,
@@ -166,6 +169,7 @@ const nothingHere: Problem = {
 };
 
 function send(response: ServerResponse, problem: Problem, requestId: string): void {
-  const { body, headers, status } = wordProblem(problem, requestId);
-  response.writeHead(status, headers).end(body);
+  const made = answerProblem(problem, requestId);
+  response.writeHead(made.status, Object.fromEntries(made.headers));
+  void made.text().then((text) => response.end(text));
 }

@@ -96,21 +96,8 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
-/** The answer that says it, as the API gives it. */
+/** The answer that says it. */
 export function answerProblem(problem: Problem, requestId: string): Response {
-  const { body, ...head } = wordProblem(problem, requestId);
-  return new Response(body, head);
-}
-
-/** Its status, headers and body. */
-export function wordProblem(
-  problem: Problem,
-  requestId: string,
-): {
-  readonly status: ProblemStatus;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-} {
   const { allowed, code, detail, param, retryAfterSeconds, status } = problem;
   const body = {
     type: "about:blank",
@@ -121,9 +108,8 @@ export function wordProblem(
     request_id: requestId,
     ...(param === undefined ? {} : { param }),
   };
-  return {
+  return new Response(JSON.stringify(body), {
     status,
-    body: JSON.stringify(body),
     headers: {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
@@ -132,5 +118,5 @@ export function wordProblem(
       ...(allowed === undefined ? {} : { allow: allowed.join(", ") }),
       ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     },
-  };
+  });
 }
