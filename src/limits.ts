@@ -119,9 +119,9 @@ export const limits = {
   chunkWrittenDirectlyMax: 64 * 1024,
   /**
    * Chunks that a turn of the event loop finds ready are sent together, so many answers at a time: what comes first waits for
-   * the reading of those, 0.6 ms. Of one answer so many characters wait at most.
+   * the reading of those, 0.15 ms. Of one answer so many characters wait at most.
    */
-  answersHeldMax: 32,
+  answersHeldMax: 8,
   chunksHeldCharactersMax: 16 * 1024,
   /** A reader that takes nothing of what waits for it for this long counts as gone: while its answer runs, and at its end. */
   readerStallMs: 600_000,

@@ -37,7 +37,10 @@ export async function* checkRunningService(
   yield health;
   if (!health.ok) return;
   yield await askService("ready", `${url}/readyz`, timeoutMs);
-  yield await askService("deployment", `${url}/readyz?deployment=1`, timeoutMs);
+  const deployment = await askService("deployment", `${url}/readyz?deployment=1`, timeoutMs);
+  yield deployment;
+  // Without a deployment each format would wait `modelLoadWaitMs` for it, and then say the same.
+  if (!deployment.ok) return;
   if (key === null)
     yield failed(
       "key",

@@ -182,7 +182,8 @@ describe("doctor", () => {
     });
     const [url] = await service.waitFor(/http:\/\/127\.0\.0\.1:\d+/);
     const { checks } = await examine({}, "--url", url, "--key", await firstKeyOf(service));
-    expect(checks.slice(1, 4)).toMatchObject([
+    // No format is tried: each would wait for the deployment, and say no more.
+    expect(checks.slice(1)).toMatchObject([
       { name: "health", ok: true },
       { name: "ready", ok: true },
       { name: "deployment", ok: false, message: expect.stringMatching(/^503 ./) as string },
