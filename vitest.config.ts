@@ -49,7 +49,11 @@ export default defineConfig({
           exclude: [...slowLanes, ...alone, "node_modules/**"],
           // A process for each file would start Node and load the same modules again 180 times, a fifth of the whole suite.
           isolate: false,
-          globalSetup: ["./tests/setup/one-postgres.ts", "./tests/setup/bundle-threads.ts"],
+          globalSetup: [
+            "./tests/setup/temporary-folder.ts",
+            "./tests/setup/one-postgres.ts",
+            "./tests/setup/bundle-threads.ts",
+          ],
         },
       },
       {

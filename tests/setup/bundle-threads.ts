@@ -1,41 +1,30 @@
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { build, type Plugin } from "vite";
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { bundle, src } from "../../build/bundle.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The folder of what `bundleThreads` has made. */
+    /** The folder of what `setup` has made. */
     readonly threads?: string;
   }
 }
 
-const src = join(import.meta.dirname, "../../src");
 const kept = join(import.meta.dirname, "../../node_modules/.cache/threads");
 const keptMs = 86_400_000;
 
-/**
- * The first file of each thread and process, by the name that `entryUrl` is asked for, of a thread that ledgers leave to each
- * other, and of the program.
- */
-const entries = {
-  worker: "ledger/sqlite/worker.ts",
-  "report-thread": "ledger/postgres/report-thread.ts",
-  "body-thread-entry": "http/body-thread-entry.ts",
-  "kept-thread": "../tests/setup/kept-thread.ts",
-  "serving-process": "cli/serving-process.ts",
-  "verify-thread": "cli/verify-thread.ts",
-  "cli/main": "cli/main.ts",
-};
-
-/** What runs before the program: it is not bundled, as Node parses it before it knows whether it can run the rest. */
-const beforeProgram = ["cli/tributary.cjs", "config/cache-folder.cjs"];
+/** A thread that ledgers leave to each other. */
+const keptThread = join(import.meta.dirname, "kept-thread.ts");
+const madeBy = [
+  keptThread,
+  import.meta.filename,
+  join(import.meta.dirname, "../../build/bundle.ts"),
+];
 
 /**
- * Few files for the threads and the program, made of the same sources when they have changed: every service in a test starts
- * such threads, and each would read a hundred modules again, which takes three times the processor's time.
+ * The program as it is published, made of the same sources when they have changed: every service in a test starts threads, and
+ * each would read a hundred modules again, which takes three times the processor's time.
  */
 export async function setup(project: TestProject): Promise<void> {
   const folder = join(kept, keyOfSources());
@@ -45,54 +34,23 @@ export async function setup(project: TestProject): Promise<void> {
   for (const name of existsSync(kept) ? readdirSync(kept) : [])
     if (statSync(join(kept, name)).mtimeMs < Date.now() - keptMs)
       rmSync(join(kept, name), { recursive: true, force: true });
-  await build({
-    configFile: false,
-    logLevel: "error",
-    root: src,
-    plugins: [standInPlace(folder)],
-    build: {
-      ssr: true,
-      target: "esnext",
-      outDir: `${folder}.${String(process.pid)}`,
-      rolldownOptions: {
-        input: Object.fromEntries(
-          Object.entries(entries).map(([name, file]) => [name, join(src, file)]),
-        ),
-      },
-    },
-  });
-  for (const file of beforeProgram)
-    cpSync(join(src, file), join(`${folder}.${String(process.pid)}`, file));
+  const made = `${folder}.${String(process.pid)}`;
+  await bundle(made, { filesOfSources: true, more: { "kept-thread": keptThread } });
+  // Without it, Node reads every file twice to see that it is a module.
+  writeFileSync(join(made, "package.json"), '{"type":"module"}');
   try {
-    renameSync(`${folder}.${String(process.pid)}`, folder);
+    renameSync(made, folder);
   } catch {
     // Another run has made the same at the same time.
-    rmSync(`${folder}.${String(process.pid)}`, { recursive: true, force: true });
+    rmSync(made, { recursive: true, force: true });
   }
-}
-
-/** What is bundled finds its files where its source would (pages, documents, the engine), and its threads in the bundle. */
-function standInPlace(folder: string): Plugin {
-  const bundle = JSON.stringify(`${pathToFileURL(folder).href}/`);
-  return {
-    name: "stand-in-place",
-    load: (id) =>
-      id === join(src, "worker-url.ts")
-        ? `export const entryUrl = (name) => new URL(name + ".js", ${bundle});`
-        : null,
-    transform: (code, id) =>
-      id.startsWith(src)
-        ? code.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(id).href))
-        : null,
-  };
 }
 
 function keyOfSources(): string {
   const key = createHash("sha256");
   const files = readdirSync(src, { recursive: true, encoding: "utf8" }).toSorted();
-  const maker = join("../tests/setup", basename(import.meta.filename));
-  for (const file of [maker, ...Object.values(entries), ...files]) {
-    const { mtimeMs, size } = statSync(join(src, file));
+  for (const file of [...madeBy, ...files.map((name) => join(src, name))]) {
+    const { mtimeMs, size } = statSync(file);
     key.update(`${file} ${String(mtimeMs)} ${String(size)}\n`);
   }
   return key.digest("hex").slice(0, 16);

@@ -18,12 +18,12 @@ export function startThreadsFromSources(): Disposable {
 
 /** The bundle of a thread, where there is one, else its source. */
 export function entryUrl(name: string, base: string): URL {
-  const bundle = join(folder, `${name}.js`);
+  const bundle = join(folder, `cli/${name}.js`);
   return !areSources && existsSync(bundle) ? pathToFileURL(bundle) : urlOfSource(name, base);
 }
 
 /** A thread for one ledger after another; null: there is no bundle, or threads start from their sources. */
 export function keptThreadUrl(): URL | null {
-  const bundle = join(folder, "kept-thread.js");
+  const bundle = join(folder, "cli/kept-thread.js");
   return areSources || !existsSync(bundle) ? null : pathToFileURL(bundle);
 }

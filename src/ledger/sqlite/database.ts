@@ -1,14 +1,3 @@
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  statSync,
-} from "node:fs";
-import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.ts";
 import { rateWindow } from "../migrations/sqlite/rate-tables.ts";
@@ -16,8 +5,9 @@ import { newerSchema, oldestReader } from "../migrations/oldest-reader.ts";
 import { sqliteMigrations } from "../migrations/sqlite/migrations.ts";
 import { execUnread } from "../migrations/sqlite/unread-columns.ts";
 import { OperatorError } from "../operator-error.ts";
-import { faultKind, storeFault } from "./fault.ts";
+import { faultKind } from "./fault.ts";
 import { type FileGuard, watchFile } from "./file-guard.ts";
+import { memoryPath, prepareFile, ratePath, syncFolders, unusable } from "./ledger-files.ts";
 import { ledgerMark, movedMark, movingMark, setMark } from "./file-mark.ts";
 import { numberOf, textOf } from "../row.ts";
 import { getRow } from "./get-row.ts";
@@ -34,9 +24,6 @@ export interface DatabaseSettings {
   /** For `ledger move`: a ledger whose move was interrupted is opened too. */
   readonly moving?: boolean;
 }
-
-/** The path of a ledger that is in memory, and no other process's. */
-export const memoryPath = ":memory:";
 
 /** Opens the ledger's file and the rate window beside it, creating and migrating them as needed. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
@@ -68,56 +55,6 @@ export function openGuardedDatabase(settings: DatabaseSettings): {
     if (error instanceof OperatorError || faultKind(error) === "bug") throw error;
     throw unusable(path, error);
   }
-}
-
-/** Makes the ledger's folder for its owner alone. */
-export function prepareFolder(path: string): void {
-  try {
-    makeFolder(dirname(resolve(path)));
-  } catch (error) {
-    throw unusable(path, error);
-  }
-}
-
-/** Makes the file for its owner alone; returns whether it is new. */
-function prepareFile(path: string): boolean {
-  const fresh = !existsSync(path);
-  prepareFolder(path);
-  try {
-    for (const file of [path, ratePath(path)]) {
-      // SQLite gives -wal and -shm the mode of the file they belong to.
-      const missing = !existsSync(file);
-      closeSync(openSync(file, "a", 0o600));
-      chmodSync(file, 0o600);
-      if (missing) giveToOwner(file);
-    }
-  } catch (error) {
-    throw unusable(path, error);
-  }
-  return fresh;
-}
-
-/** Node's own recursive mkdir never ends where a file system answers ENOENT inside a folder that is there, as /proc does. */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    // Another process that starts at the same time may have made it.
-    if (!existsSync(path)) throw error;
-  }
-}
-
-/** Gives a file that the superuser's command made to the owner of its folder, who runs the service. */
-function giveToOwner(file: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { gid, uid } = statSync(dirname(resolve(file)));
-  chownSync(file, uid, gid);
-}
-
-function ratePath(path: string): string {
-  return path === memoryPath ? memoryPath : `${path}-rate`;
 }
 
 function configure(database: DatabaseSync, settings: DatabaseSettings): void {
@@ -162,9 +99,11 @@ function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): vo
       );
     if (version > sqliteMigrations.length) ensureReadable(database, version, path);
     if (version >= sqliteMigrations.length) return;
+    // A new ledger has no rows to leave unread, and is made in half the time by SQLite itself.
+    const exec = empty ? execAll : execUnread;
     for (const { steps } of sqliteMigrations.slice(version)) {
       for (const step of steps) {
-        if (typeof step === "string") execUnread(database, step);
+        if (typeof step === "string") exec(database, step);
         else step(database);
       }
     }
@@ -172,6 +111,10 @@ function migrate(database: DatabaseSync, { moving, path }: DatabaseSettings): vo
     database.prepare("update schema_readers set oldest = ?").run(oldestReader(sqliteMigrations));
     database.exec(`pragma main.user_version = ${String(sqliteMigrations.length)}`);
   });
+}
+
+function execAll(database: DatabaseSync, step: string): void {
+  database.exec(step);
 }
 
 /** A newer version's file says which older ones may open it, so that two versions can take turns while one is replaced. */
@@ -225,34 +168,4 @@ function whileBusy<Value>(step: () => Value): Value {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   }
-}
-
-/** A new file's name must survive a power cut as well as its content; SQLite syncs only what is inside. */
-function syncFolders(path: string): void {
-  const folder = dirname(resolve(path));
-  for (const name of [folder, dirname(folder)]) {
-    try {
-      const descriptor = openSync(name, "r");
-      try {
-        fsyncSync(descriptor);
-      } finally {
-        closeSync(descriptor);
-      }
-    } catch {
-      // A folder that may not be read, or a system that cannot sync folders: nothing more can be done.
-    }
-  }
-}
-
-/** What a start says when the file cannot be used. */
-export function unusable(path: string, cause: unknown): OperatorError {
-  const fault = storeFault(cause);
-  const remedy =
-    fault.remedy ??
-    "Check that its folder exists on a local disk, is writable and has room, or name another file in TRIBUTARY_DATABASE_URL.";
-  return new OperatorError(
-    "ledger_unusable",
-    `The ledger ${path} cannot be opened: ${fault.message}. ${remedy}`,
-    { cause },
-  );
 }

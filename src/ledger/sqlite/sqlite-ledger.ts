@@ -3,7 +3,7 @@ import type { AdmitOrder, GivenBack } from "../ledger.ts";
 import type { StoreClient } from "../store-operations.ts";
 import { openOnce } from "../../open-once.ts";
 import { openStoreLedger, type StoreLedger, type StoreLedgerParts } from "../store-ledger.ts";
-import { memoryPath, prepareFolder, unusable } from "./database.ts";
+import { memoryPath, prepareFolder, unusable } from "./ledger-files.ts";
 import { openPresence, type Presence, removeLeftOvers } from "./presence.ts";
 import { openChannelLine, type WriterChannel } from "./channel-line.ts";
 import type { StoreSettings } from "./store.ts";

@@ -8,7 +8,8 @@ import { openKeyGate } from "./authorize.ts";
 import { openBudgets } from "./budgets.ts";
 import { openBooks } from "./reports.ts";
 import { limits } from "../../limits.ts";
-import { memoryPath, openGuardedDatabase, type DatabaseSettings } from "./database.ts";
+import { openGuardedDatabase, type DatabaseSettings } from "./database.ts";
+import { memoryPath } from "./ledger-files.ts";
 import { faultKind } from "./fault.ts";
 import type { FileGuard } from "./file-guard.ts";
 import type {
