@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { oldestReader } from "../../src/ledger/migrations/oldest-reader.ts";
+import { accounts } from "../../src/ledger/migrations/sqlite/0001-accounts.ts";
 import { sqliteMigrations } from "../../src/ledger/migrations/sqlite/migrations.ts";
 import { openDatabase } from "../../src/ledger/sqlite/database.ts";
 import { openStore } from "../../src/ledger/sqlite/store.ts";
@@ -66,6 +67,17 @@ describe("the ledger's file", () => {
     const [answer] = again.execute([{ name: "showAccount", argument: "acct_a", nowMs: 0 }]);
     expect(answer).toMatchObject({ ok: true, value: { balanceNanos: 5n } });
     expect(auditProblems(ledger.path)).toEqual([]);
+  });
+
+  test("has the same schema whether it is new or of the first version", () => {
+    using ledger = temporaryLedger();
+    using older = new DatabaseSync(ledger.path);
+    older.exec(`${accounts}; pragma application_id = 1414678850; pragma user_version = 1`);
+    using upgraded = openDatabase({ ...full, path: ledger.path });
+    using fresh = openDatabase({ ...full, path: ":memory:" });
+    const read = "select type, name, tbl_name, sql from main.sqlite_schema order by rowid";
+    expect(fresh.prepare(read).all().length).toBeGreaterThan(50);
+    expect(upgraded.prepare(read).all()).toEqual(fresh.prepare(read).all());
   });
 
   test("works without the rate window's file, which may be thrown away", () => {
