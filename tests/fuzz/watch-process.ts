@@ -1,6 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
-import { request } from "undici";
+import { Worker } from "node:worker_threads";
 
 /** What a process did while it was watched. */
 export interface ProcessWatch extends AsyncDisposable {
@@ -10,53 +8,34 @@ export interface ProcessWatch extends AsyncDisposable {
   readonly residentMiBMax: number;
 }
 
-const probeEveryMs = 20;
-const pageBytes = 4_096;
+/** What the thread that asks is given. */
+export interface ProbeOrder {
+  readonly pid: number;
+  readonly url: string;
+  /** Shared: the longest stall, in milliseconds, and the most memory, in MiB. */
+  readonly figures: Float64Array;
+}
 
 /**
- * Asks a service for a sign of life all the time. A machine that does something else makes every process wait, so only
- * the main thread's own time on a processor counts, by the kernel's count; it is an upper bound, as several short tasks
- * may stand before the probe.
+ * Asks a service for a sign of life all the time, from a thread of its own. A machine that does something else makes every
+ * process wait, so only the main thread's own time on a processor counts, by the kernel's count; it is an upper bound, as
+ * several short tasks may stand before the probe.
  */
 export function watchProcess(pid: number, url: string): ProcessWatch {
-  let longestStallMs = 0;
-  let residentMiBMax = 0;
-  const over = new AbortController();
-
-  async function probe(): Promise<void> {
-    while (!over.signal.aborted) {
-      const before = await mainThreadMs(pid);
-      const answer = await request(`${url}/healthz`);
-      await answer.body.dump();
-      longestStallMs = Math.max(longestStallMs, (await mainThreadMs(pid)) - before);
-      residentMiBMax = Math.max(residentMiBMax, await residentMiB(pid));
-      await sleep(probeEveryMs);
-    }
-  }
-
-  const probing = probe();
-  // Awaited by dispose; a process that died is what the run itself reports.
-  probing.catch(() => undefined);
+  const figures = new Float64Array(new SharedArrayBuffer(16));
+  const workerData: ProbeOrder = { pid, url, figures };
+  const prober = new Worker(new URL("probe-child.ts", import.meta.url), { workerData });
+  // A process that died is what the run itself reports.
+  prober.on("error", () => undefined);
   return {
     get longestStallMs() {
-      return longestStallMs;
+      return figures[0] ?? 0;
     },
     get residentMiBMax() {
-      return residentMiBMax;
+      return figures[1] ?? 0;
     },
     async [Symbol.asyncDispose]() {
-      over.abort();
-      await probing.catch(() => undefined);
+      await prober.terminate();
     },
   };
-}
-
-async function mainThreadMs(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${String(pid)}/task/${String(pid)}/schedstat`, "utf8");
-  return Number(text.split(" ")[0]) / 1e6;
-}
-
-async function residentMiB(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${String(pid)}/statm`, "utf8");
-  return (Number(text.split(" ")[1]) * pageBytes) / 2 ** 20;
 }
