@@ -37,8 +37,12 @@ export function setup(): () => void {
 function removeLeft(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, pid] = new RegExp(`^${prefix}(\\d+)-`).exec(name) ?? [];
-    if (pid !== undefined && !isRunning(Number(pid)))
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    try {
       rmSync(join(parent, name), { recursive: true, force: true });
+    } catch {
+      // It is another user's.
+    }
   }
 }
 
