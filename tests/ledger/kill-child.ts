@@ -13,13 +13,16 @@ const ledger = await openSqliteLedger(
   {
     ...defaultSettings,
     synchronous: synchronous === "normal" ? "normal" : "full",
-    concurrencyPerAccount: 6,
+    // Those of its callers, and the one that stays open.
+    concurrencyPerAccount: callers / 2 + 1,
     // Some hundred requests have the log written into the file.
     logPages: 500,
     path,
   },
   { now: Date.now },
 );
+
+const keyOf = (caller: number): string => keys[caller % keys.length] ?? "";
 
 function say(...words: readonly (string | bigint | boolean)[]): void {
   for (;;) {
@@ -38,30 +41,37 @@ function unlessRefused(error: unknown): null {
   throw error;
 }
 
-async function serve(caller: number, key: string): Promise<never> {
+/** The order that was admitted; null: it was refused. */
+async function admit(caller: number, round: number): Promise<AdmitOrder | null> {
+  const authorized = await ledger.authorize(keyOf(caller), false).catch(unlessRefused);
+  if (authorized === null) return null;
+  const order: AdmitOrder = {
+    requestId: `req_${String(process.pid)}x${String(caller)}x${String(round)}`,
+    caller: authorized,
+    inputBound: 500 + caller,
+    outputTokensRequested: 1 + ((round * 37) % 300),
+    outputTokensFitting: null,
+    format: "messages",
+    streamed: true,
+    label: null,
+  };
+  // A busy machine may take longer than a caller waits: it is refused, and comes again.
+  const admission = await ledger.admit(order).catch(unlessRefused);
+  if (admission === null) return null;
+  say("admitted", order.requestId, admission.reservedNanos);
+  return order;
+}
+
+async function serve(caller: number): Promise<never> {
   for (let round = 0; ; round += 1) {
-    const authorized = await ledger.authorize(key, false).catch(unlessRefused);
-    if (authorized === null) continue;
-    const order: AdmitOrder = {
-      requestId: `req_${String(process.pid)}x${String(caller)}x${String(round)}`,
-      caller: authorized,
-      inputBound: 500 + caller,
-      outputTokensRequested: 1 + ((round * 37) % 300),
-      outputTokensFitting: null,
-      format: "messages",
-      streamed: true,
-      label: null,
-    };
-    // A busy machine may take longer than a caller waits: it is refused, and comes again.
-    const admission = await ledger.admit(order).catch(unlessRefused);
-    if (admission === null) continue;
-    say("admitted", order.requestId, admission.reservedNanos);
+    const order = await admit(caller, round);
+    if (order === null) continue;
     // Some are open for a while, so that a kill finds reservations in every state.
     // Real time: the parent kills this process at any moment of it.
     if (round % 3 === caller % 3) await new Promise((resolve) => setTimeout(resolve, round % 9));
     const settled = await ledger.settle({
       requestId: order.requestId,
-      accountId: authorized.accountId,
+      accountId: order.caller.accountId,
       outcome: "completed",
       usage: {
         inputTokens: 400,
@@ -76,7 +86,7 @@ async function serve(caller: number, key: string): Promise<never> {
   }
 }
 
+// One stays open, so that each kill finds at least one that is, whatever moment it takes.
+for (let round = 0; (await admit(callers, round)) === null; round += 1);
 say("ready");
-await Promise.all(
-  Array.from({ length: callers }, (_, caller) => serve(caller, keys[caller % keys.length] ?? "")),
-);
+await Promise.all(Array.from({ length: callers }, (_, caller) => serve(caller)));

@@ -8,5 +8,5 @@ test("what was answered before a kill is there afterwards, and nothing stays hel
   expect(report.kills).toBe(4);
   expect(report.admitted).toBeGreaterThan(20);
   expect(report.settled).toBeGreaterThan(20);
-  expect(report.leftOpen).toBeGreaterThan(0);
+  expect(report.leftOpen).toBeGreaterThanOrEqual(report.kills);
 });
