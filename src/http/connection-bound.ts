@@ -28,19 +28,23 @@ export function boundConnections(
   });
 }
 
-let known: number | null = null;
-
-/** How many files and connections the system lets this process have open, all its life; infinite where it reports no number. */
+/**
+ * How many files and connections the system lets this process have open, all its life; infinite where it reports no number.
+ * A report of Node stops every thread for a moment; with the network in it, also for as long as the resolver takes to name the
+ * other end of each open connection. `excludeNetwork` is set back, for reports that an operator asks Node for.
+ */
 function openFilesMax(): number {
-  known ??= readOpenFilesMax();
-  return known;
+  const report: ReportSettings = process.report;
+  const { excludeNetwork } = report;
+  report.excludeNetwork = true;
+  const { userLimits } = report.getReport();
+  report.excludeNetwork = excludeNetwork;
+  const soft = Number(userLimits?.open_files?.soft ?? Number.NaN);
+  return Number.isNaN(soft) ? Infinity : soft;
 }
 
-/** A report of Node stops every thread for a moment. */
-function readOpenFilesMax(): number {
-  const report = process.report.getReport() as {
-    readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
-  };
-  const soft = Number(report.userLimits?.open_files?.soft ?? Number.NaN);
-  return Number.isNaN(soft) ? Infinity : soft;
+/** What is used of `process.report`. */
+interface ReportSettings {
+  excludeNetwork?: boolean | undefined;
+  getReport(): { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
 }

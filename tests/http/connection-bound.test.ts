@@ -1,6 +1,6 @@
 import { once, type EventEmitter } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { boundConnections, connectionsMax } from "../../src/http/connection-bound.ts";
 
 it.each([
@@ -41,3 +41,22 @@ it("a server is bounded by the descriptors of its process, and says once a minut
   first.destroy();
   server.close();
 });
+
+it("the descriptors are counted without asking the resolver who is connected", () => {
+  const read = vi.spyOn(process.report, "getReport");
+  const server = createServer();
+  boundConnections(server, 1_000, { monotonicMs: () => 0, onFull: () => undefined });
+  expect(read.mock.results).toHaveLength(1);
+  const [counted] = read.mock.results.map(({ value }) => value as Report);
+  read.mockRestore();
+  expect(counted?.header).not.toHaveProperty("networkInterfaces");
+  expect((process.report.getReport() as Report).header).toHaveProperty("networkInterfaces");
+  const { soft } = counted?.userLimits.open_files ?? { soft: Number.NaN };
+  const descriptors = soft === "unlimited" ? Infinity : soft;
+  expect(server.maxConnections).toBe(connectionsMax(descriptors, 1_000));
+});
+
+interface Report {
+  readonly header: object;
+  readonly userLimits: { readonly open_files: { readonly soft: number | "unlimited" } };
+}
