@@ -159,22 +159,37 @@ test.each(["UTC", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati"]
   },
 );
 
-/** Runs in the browser before the page: keeps where days are written in plots. */
+/** Runs in the browser before the page: keeps where days are written in plots, of each canvas those of its last drawing. */
 function keepDayLabels(): void {
-  const labels: (readonly [label: string, x: number])[] = [];
+  const labels = new Map<CanvasRenderingContext2D, (readonly [label: string, x: number])[]>();
   Object.assign(globalThis, { dayLabels: labels });
   const { prototype } = CanvasRenderingContext2D;
-  const write = Reflect.get(prototype, "fillText");
-  const keep = new Proxy(write, {
-    apply(draw, canvas, [text, x, y]: [string, number, number]) {
-      if (/^\d\d-\d\d$/u.test(text)) labels.push([text, Math.round(x)]);
-      Reflect.apply(draw, canvas, [text, x, y]);
-    },
+  const before = (method: "clearRect" | "fillText", keep: KeepCall): void => {
+    const draw = Reflect.get(prototype, method);
+    const kept = new Proxy(draw, {
+      apply(call, canvas: CanvasRenderingContext2D, given: unknown[]) {
+        keep(canvas, given);
+        Reflect.apply(call, canvas, given);
+      },
+    });
+    Reflect.set(prototype, method, kept);
+  };
+  type KeepCall = (canvas: CanvasRenderingContext2D, given: readonly unknown[]) => void;
+  // A plot is drawn anew where its width changes, as with a scroll bar that comes: first it clears all of its canvas.
+  before("clearRect", (canvas) => labels.set(canvas, []));
+  before("fillText", (canvas, [text, x]) => {
+    if (/^\d\d-\d\d$/u.test(String(text)))
+      labels.get(canvas)?.push([String(text), Math.round(Number(x))]);
   });
-  Reflect.set(prototype, "fillText", keep);
 }
 
-/** Runs in the browser: takes what was kept since the last time. */
+/** Runs in the browser: takes what was kept since the last time of plots that are on the page. */
 function takeDayLabels(): readonly (readonly [label: string, x: number])[] {
-  return (globalThis as unknown as { dayLabels: [string, number][] }).dayLabels.splice(0);
+  type Kept = Map<CanvasRenderingContext2D, [string, number][]>;
+  const { dayLabels } = globalThis as unknown as { dayLabels: Kept };
+  const taken = [...dayLabels].flatMap(([{ canvas }, labels]) =>
+    canvas.isConnected ? labels : [],
+  );
+  dayLabels.clear();
+  return taken;
 }
